@@ -1,0 +1,28 @@
+/**
+ * Named fault points: every I/O call goes past one before it starts and after it has answered, so that a test can kill,
+ * delay, repeat or lose it. In production {@link noFaults} does nothing.
+ */
+export const FAULT_POINTS = [
+  "ledger.before-statement",
+  "ledger.after-statement",
+  "ledger.before-commit",
+  "ledger.after-commit",
+  "queue.before-publish",
+  "queue.after-publish",
+  "admission.after-commit",
+  "admission.after-publish",
+  "worker.after-claim",
+  "worker.before-step",
+  "worker.after-step",
+  "worker.after-journal",
+  "worker.before-settle",
+  "worker.after-settle",
+  "relay.after-select",
+  "relay.after-publish",
+] as const;
+export type FaultPoint = (typeof FAULT_POINTS)[number];
+
+/** Called at a fault point with what the caller knows about it. A rejection takes the place of the I/O's own. */
+export type FaultInjector = (point: FaultPoint, detail: string) => void | Promise<void>;
+
+export const noFaults: FaultInjector = () => undefined;

@@ -1,0 +1,17 @@
+export * from "./call.ts";
+export * from "./digest.ts";
+export * from "./duration.ts";
+export * from "./errors.ts";
+export * from "./faults.ts";
+export * from "./json.ts";
+export * from "./message.ts";
+export * from "./ports.ts";
+export * from "./principal.ts";
+export * from "./publication.ts";
+export * from "./retry.ts";
+export * from "./run.ts";
+export * from "./settings.ts";
+export * from "./skip.ts";
+export * from "./transitions.ts";
+export * as wire from "./wire.ts";
+export * from "./workflow.ts";

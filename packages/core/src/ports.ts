@@ -1,0 +1,90 @@
+import type { DeliveryRef } from "./message.ts";
+
+/**
+ * Ports exist only where two real implementations do (design.md §7). PostgreSQL has none: its locks are the product.
+ */
+
+/** What a payload belongs to; a codec may bind its encryption to it. */
+export interface PayloadContext {
+  readonly tenantId: string;
+  readonly runId: string;
+  readonly kind: "input" | "output" | "error" | "result" | "authority";
+}
+
+/** Payloads pass it on their way to and from the ledger. The identity by default. */
+export interface Codec {
+  encode(text: string, context: PayloadContext): Promise<string>;
+  decode(stored: string, context: PayloadContext): Promise<string>;
+  /** Where the codec holds a key: a keyed digest of the canonical request, so that the stored digest tells nothing. */
+  digest?(canonical: string): Promise<string>;
+}
+
+export const identityCodec: Codec = {
+  encode: (text) => Promise.resolve(text),
+  decode: (stored) => Promise.resolve(stored),
+};
+
+/** A message to publish: the delivery, and the tenant for SQS's fair queues. */
+export interface Publication extends DeliveryRef {
+  readonly tenantId: string;
+  /** Name in the configuration, such as "runs" or "rites". */
+  readonly queue: string;
+}
+
+export interface PublishResult {
+  /** What SQS confirmed. Only these may be marked as published. */
+  readonly confirmed: readonly Publication[];
+  /** The rest, each with a readable reason. An unknown outcome counts as failed: a second message is harmless. */
+  readonly failed: readonly { readonly publication: Publication; readonly reason: string }[];
+}
+
+export interface ReceivedMessage {
+  readonly messageId: string;
+  readonly receiptHandle: string;
+  readonly body: string;
+  /** How often the queue has handed this message out, this time included. */
+  readonly receiveCount: number;
+  readonly sentAtMs: number;
+  readonly groupId: string | undefined;
+}
+
+/** The queue: SQS, or a server that speaks its protocol. */
+export interface QueuePort {
+  /** Never rejects for a message: what was not confirmed is in `failed`. Retries are small and bounded. */
+  publish(publications: readonly Publication[]): Promise<PublishResult>;
+  receive(queue: string, options: ReceiveOptions): Promise<readonly ReceivedMessage[]>;
+  /** Rejects where the handle is stale or the queue is out of reach; callers treat that as "unknown". */
+  changeVisibility(queue: string, receiptHandle: string, seconds: number): Promise<void>;
+  delete(queue: string, receiptHandle: string): Promise<void>;
+}
+
+export interface ReceiveOptions {
+  /** 1 to 10. */
+  readonly max: number;
+  /** Long poll, 0 to 20 s. */
+  readonly waitSeconds: number;
+  /** The visibility of what is received, 0 to 43,200 s; the queue's own where absent. */
+  readonly visibilitySeconds?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Randomness that identifies: run ids and claim tokens (UUIDs). */
+export interface Ids {
+  next(): string;
+}
+
+/** Time of this process, for its own timers only. What the ledger decides uses the ledger's clock. */
+export interface Clock {
+  /** Milliseconds of a monotonic clock. */
+  monotonicMs(): number;
+}
+
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+/** Ids, names, numbers and codes only: payloads, tokens and connection strings are never logged. */
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;

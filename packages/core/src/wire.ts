@@ -1,0 +1,173 @@
+import * as z from "zod";
+import { DELIVERY_CAUSES, DELIVERY_OUTCOMES, statesOf } from "./transitions.ts";
+import { isDuration } from "./duration.ts";
+import { QUEUE_NAME } from "./settings.ts";
+import { RUN_FAILURE_CODES } from "./run.ts";
+
+/** The shapes that travel over HTTP, shared by the API, the client and the command. Times are ISO 8601 in UTC. */
+
+export const MAX_BODY_BYTES = 1_048_576;
+export const MAX_BATCH = 100;
+export const MAX_PAGE = 200;
+
+const time = z.iso.datetime();
+const name = z.string().min(1).max(100);
+
+export const IdempotencyKey = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[\x21-\x7e]+$/, "printable ASCII without spaces");
+
+export const RunRequest = z.strictObject({
+  workflow: name,
+  /** The newest registered version where absent. */
+  version: z.int().min(1).max(1_000_000).optional(),
+  input: z.unknown().optional(),
+  queue: z.string().regex(QUEUE_NAME).optional(),
+  /** 0 to 9, 9 first. */
+  priority: z.int().min(0).max(9).optional(),
+  agent: z.string().min(1).max(200).optional(),
+  /** Commits the run with its delivery HELD: nothing moves until it is released. */
+  held: z.boolean().optional(),
+  /** How long a hold may last; "1h" by default. */
+  holdFor: z.string().refine(isDuration, 'such as "10m"').optional(),
+});
+export type RunRequest = z.infer<typeof RunRequest>;
+
+export const BatchItem = RunRequest.extend({ idempotencyKey: IdempotencyKey.optional() });
+export const BatchRequest = z.strictObject({ runs: z.array(BatchItem).min(1).max(MAX_BATCH) });
+export type BatchRequest = z.infer<typeof BatchRequest>;
+
+export const WorkflowRef = z.object({ name: z.string(), version: z.int(), digest: z.string() });
+
+/** The answer of an admission. */
+export const Admitted = z.object({
+  runId: z.string(),
+  /** False where the idempotency key had been used for the same request. */
+  created: z.boolean(),
+  status: z.enum(statesOf("run")),
+  enqueueSeq: z.int(),
+  workflow: WorkflowRef,
+  queue: z.string(),
+  priority: z.int(),
+  held: z.boolean(),
+});
+export type Admitted = z.infer<typeof Admitted>;
+
+export const BatchOutcome = z.discriminatedUnion("outcome", [
+  z.object({ outcome: z.literal("admitted"), run: Admitted }),
+  z.object({ outcome: z.literal("conflict"), idempotencyKey: z.string(), detail: z.string() }),
+]);
+export const BatchAdmitted = z.object({ runs: z.array(BatchOutcome) });
+export type BatchAdmitted = z.infer<typeof BatchAdmitted>;
+
+export const Released = z.object({
+  runId: z.string(),
+  enqueueSeq: z.int(),
+  /** False where it had been released before. */
+  released: z.boolean(),
+});
+export type Released = z.infer<typeof Released>;
+
+const Flag = z.object({ reason: z.string(), at: time });
+
+export const RunSummary = z.object({
+  runId: z.string(),
+  workflow: WorkflowRef,
+  status: z.enum(statesOf("run")),
+  queue: z.string(),
+  priority: z.int(),
+  agent: z.string().nullable(),
+  idempotencyKey: z.string().nullable(),
+  requestedBy: z.string(),
+  enqueueSeq: z.int(),
+  steps: z.int(),
+  errorCode: z.string().nullable(),
+  attention: Flag.nullable(),
+  quarantine: Flag.nullable(),
+  pausedAt: time.nullable(),
+  deadlineAt: time.nullable(),
+  createdAt: time,
+  startedAt: time.nullable(),
+  finishedAt: time.nullable(),
+});
+export type RunSummary = z.infer<typeof RunSummary>;
+
+export const RunError = z.object({
+  code: z.enum(RUN_FAILURE_CODES),
+  name: z.string(),
+  message: z.string(),
+  stack: z.string().optional(),
+  step: z.string().optional(),
+});
+
+export const RunView = RunSummary.extend({
+  /** Null also where retention has emptied it. */
+  input: z.unknown(),
+  output: z.unknown(),
+  error: RunError.nullable(),
+});
+export type RunView = z.infer<typeof RunView>;
+
+export const RunPage = z.object({ runs: z.array(RunSummary), nextCursor: z.string().nullable() });
+export type RunPage = z.infer<typeof RunPage>;
+
+export const TimelineEntry = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("admitted"), at: time }),
+  z.object({
+    kind: z.literal("delivery"),
+    at: time,
+    enqueueSeq: z.int(),
+    cause: z.enum(DELIVERY_CAUSES),
+    status: z.enum(statesOf("delivery")),
+    dueAt: time,
+  }),
+  z.object({ kind: z.literal("published"), at: time, enqueueSeq: z.int(), publications: z.int() }),
+  z.object({ kind: z.literal("claimed"), at: time, enqueueSeq: z.int(), worker: z.string() }),
+  z.object({
+    kind: z.literal("step"),
+    at: time,
+    enqueueSeq: z.int(),
+    ordinal: z.int(),
+    name: z.string(),
+    nth: z.int(),
+    outcome: z.enum(["ok", "error"]),
+    tries: z.int(),
+    startedAt: time,
+  }),
+  z.object({ kind: z.literal("worker_ended"), at: time, enqueueSeq: z.int(), worker: z.string(), how: z.string() }),
+  z.object({
+    kind: z.literal("settled"),
+    at: time,
+    enqueueSeq: z.int(),
+    outcome: z.enum(DELIVERY_OUTCOMES),
+  }),
+  z.object({ kind: z.literal("fenced"), at: time, enqueueSeq: z.int() }),
+  z.object({ kind: z.literal("finished"), at: time, status: z.enum(statesOf("run")), errorCode: z.string().nullable() }),
+]);
+export type TimelineEntry = z.infer<typeof TimelineEntry>;
+
+export const Timeline = z.object({ runId: z.string(), status: z.enum(statesOf("run")), entries: z.array(TimelineEntry) });
+export type Timeline = z.infer<typeof Timeline>;
+
+export const WorkflowView = WorkflowRef.extend({
+  queue: z.string(),
+  onWorkerLoss: z.enum(["resume", "fail"]),
+  inputSchema: z.unknown(),
+  outputSchema: z.unknown(),
+});
+export const WorkflowList = z.object({ workflows: z.array(WorkflowView) });
+export type WorkflowList = z.infer<typeof WorkflowList>;
+
+/** RFC 9457. `type` is `urn:ghouls:problem:<code>` and stable. */
+export const Problem = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  fix: z.string().optional(),
+  requestId: z.string(),
+  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+export type Problem = z.infer<typeof Problem>;
