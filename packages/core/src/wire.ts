@@ -20,7 +20,8 @@ export const IdempotencyKey = z
   .regex(/^[\x21-\x7e]+$/, "printable ASCII without spaces");
 
 export const RunRequest = z.strictObject({
-  workflow: name,
+  /** Where it is absent, the configuration's `route` chooses. */
+  workflow: name.optional(),
   /** The newest registered version where absent. */
   version: z.int().min(1).max(1_000_000).optional(),
   input: z.unknown().optional(),

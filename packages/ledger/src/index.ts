@@ -1,1 +1,14 @@
-export {};
+export { insertRunsIfKeyIsNew, readRunsByKey, readRunsById } from "./admissions.ts";
+export type { AdmittedRun, AdmitSettings, NewRun } from "./admissions.ts";
+export { executorOn, inCallersTransaction, type CallerConnection } from "./caller.ts";
+export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./claims.ts";
+export type { DatabaseOptions, Executor, Row } from "./database.ts";
+export type { DoctorCheck } from "./doctor.ts";
+export { LedgerError, type LedgerFaultKind } from "./errors.ts";
+export type { NewEntry, StoredEntry } from "./journal.ts";
+export { openLedger, type Ledger } from "./ledger.ts";
+export { DEFAULT_APPLICATION_ROLE, migrate, migrationSql, type MigrateOptions, type MigrateResult } from "./migrate.ts";
+export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
+export { createRoles, rolesSql, type RoleOptions } from "./roles.ts";
+export type { Settlement, SettleAnswer } from "./settlements.ts";
+export { DEFAULT_SCHEMA } from "./statement.ts";

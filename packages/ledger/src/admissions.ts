@@ -1,0 +1,208 @@
+import type { RunStatus } from "@ghouls/core";
+import type { Executor, Row } from "./database.ts";
+import { readStatement, writeStatement } from "./statement.ts";
+import { rows, type RowOf } from "./rows.ts";
+
+/** A run to admit, with its bodies already through the codec. */
+export interface NewRun {
+  readonly tenantId: string;
+  readonly runId: string;
+  readonly idempotencyKey: string | null;
+  readonly requestDigest: string;
+  readonly workflow: { readonly name: string; readonly version: number; readonly digest: string };
+  readonly queue: string;
+  readonly priority: number;
+  readonly agent: string | null;
+  readonly requestedBy: string;
+  readonly requestedRoles: readonly string[];
+  readonly inputText: string;
+  readonly inputDigest: string;
+  /** Milliseconds from the admission, null for none. */
+  readonly deadlineMs: number | null;
+  readonly held: boolean;
+  readonly holdMs: number;
+}
+
+/** A run as an admission answers it: the new one, or the one that holds the key. */
+export interface AdmittedRun {
+  readonly tenantId: string;
+  readonly runId: string;
+  readonly idempotencyKey: string | null;
+  readonly requestDigest: string;
+  readonly workflow: { readonly name: string; readonly version: number; readonly digest: string };
+  readonly queue: string;
+  readonly priority: number;
+  readonly status: RunStatus;
+  readonly enqueueSeq: number;
+  readonly held: boolean;
+  /** PENDING and never published: whoever meets it may publish it. */
+  readonly unpublished: boolean;
+}
+
+const ADMIT = writeStatement(
+  "runs.admit",
+  `
+with bound as materialized (
+  select set_config('lock_timeout', $1::text, true) as lock_timeout
+), request as materialized (
+  select t.* from bound, unnest(
+    $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::smallint[],
+    $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::double precision[], $17::boolean[],
+    $18::double precision[]
+  ) as t(tenant_id, run_id, idempotency_key, request_digest, workflow_name, workflow_version, workflow_digest, queue,
+    priority, agent, requested_by, requested_roles, input_text, input_digest, deadline_ms, held, hold_ms)
+  where bound.lock_timeout is not null
+  order by t.tenant_id, t.idempotency_key, t.run_id
+), run as (
+  insert into ghouls.runs (tenant_id, run_id, first_run_id, idempotency_key, request_digest, workflow_name,
+    workflow_version, workflow_digest, queue, priority, agent, requested_by, requested_roles, status, enqueue_seq,
+    input_text, input_digest, deadline_at, created_at)
+  select q.tenant_id, q.run_id, q.run_id, q.idempotency_key, q.request_digest, q.workflow_name, q.workflow_version,
+    q.workflow_digest, q.queue, q.priority, q.agent, q.requested_by,
+    array(select jsonb_array_elements_text(q.requested_roles::jsonb)), 'QUEUED', 1, q.input_text, q.input_digest,
+    ghouls.clock() + q.deadline_ms * interval '1 millisecond', ghouls.clock()
+  from request q
+  on conflict (tenant_id, idempotency_key) do nothing
+  returning tenant_id, run_id, enqueue_seq, queue, priority
+), delivery as (
+  insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, due_at, hold_expires_at,
+    next_publication_at, created_at)
+  select run.tenant_id, run.run_id, run.enqueue_seq, 'admitted', case when q.held then 'HELD' else 'PENDING' end,
+    run.queue, run.priority, ghouls.clock(),
+    case when q.held then ghouls.clock() + q.hold_ms * interval '1 millisecond' end,
+    case when not q.held then ghouls.clock() + $19::double precision * interval '1 second' end,
+    ghouls.clock()
+  from run join request q on q.tenant_id = run.tenant_id and q.run_id = run.run_id
+  returning run_id
+)
+select run_id from delivery`,
+);
+
+const COLUMNS = `run.tenant_id, run.run_id, run.idempotency_key, run.request_digest, run.workflow_name,
+  run.workflow_version, run.workflow_digest, run.queue, run.priority, run.status, run.enqueue_seq,
+  d.status = 'HELD' as held, d.status = 'PENDING' and d.published_at is null as unpublished`;
+
+const BY_KEY = readStatement(
+  "runs.by-key",
+  `
+select ${COLUMNS}
+from unnest($1::text[], $2::text[]) as q(tenant_id, idempotency_key)
+join ghouls.runs run on run.tenant_id = q.tenant_id and run.idempotency_key = q.idempotency_key
+join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = run.enqueue_seq`,
+);
+
+const BY_ID = readStatement(
+  "runs.by-id",
+  `
+select ${COLUMNS}
+from unnest($1::text[], $2::uuid[]) as q(tenant_id, run_id)
+join ghouls.runs run on run.tenant_id = q.tenant_id and run.run_id = q.run_id
+join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = run.enqueue_seq`,
+);
+
+export interface AdmitSettings {
+  /** Milliseconds that a key of an admission that is not committed yet may hold this one up. */
+  readonly lockTimeoutMs: number;
+  /** Seconds before the relay looks: whoever admits publishes at once. */
+  readonly publisherGraceSeconds: number;
+}
+
+/**
+ * Commits new runs with their first deliveries, in one statement. Answers the ids of those that are new; what is missing
+ * had its key taken, or is there already because the answer of an earlier try was lost.
+ * @throws LedgerError `busy` where another transaction holds one of the keys for longer than the bound
+ */
+export async function insertRunsIfKeyIsNew(
+  executor: Executor,
+  newRuns: readonly NewRun[],
+  settings: AdmitSettings,
+): Promise<ReadonlySet<string>> {
+  const column = <T>(pick: (run: NewRun) => T): T[] => newRuns.map(pick);
+  const answered = await executor.run(ADMIT, [
+    String(settings.lockTimeoutMs),
+    column((run) => run.tenantId),
+    column((run) => run.runId),
+    column((run) => run.idempotencyKey),
+    column((run) => run.requestDigest),
+    column((run) => run.workflow.name),
+    column((run) => run.workflow.version),
+    column((run) => run.workflow.digest),
+    column((run) => run.queue),
+    column((run) => run.priority),
+    column((run) => run.agent),
+    column((run) => run.requestedBy),
+    column((run) => JSON.stringify(run.requestedRoles)),
+    column((run) => run.inputText),
+    column((run) => run.inputDigest),
+    column((run) => run.deadlineMs),
+    column((run) => run.held),
+    column((run) => run.holdMs),
+    settings.publisherGraceSeconds,
+  ]);
+  return new Set(answered.map((row) => row["run_id"] as string));
+}
+
+/** The runs that hold these keys now. */
+export async function readRunsByKey(
+  executor: Executor,
+  keys: readonly { readonly tenantId: string; readonly idempotencyKey: string }[],
+): Promise<AdmittedRun[]> {
+  const found = await executor.run(BY_KEY, [keys.map((key) => key.tenantId), keys.map((key) => key.idempotencyKey)]);
+  return found.map(admittedRun);
+}
+
+export async function readRunsById(
+  executor: Executor,
+  ids: readonly { readonly tenantId: string; readonly runId: string }[],
+): Promise<AdmittedRun[]> {
+  const found = await executor.run(BY_ID, [ids.map((id) => id.tenantId), ids.map((id) => id.runId)]);
+  return found.map(admittedRun);
+}
+
+function admittedRun(row: Row): AdmittedRun {
+  const r: RowOf = rows(row);
+  return {
+    tenantId: r.text("tenant_id"),
+    runId: r.text("run_id"),
+    idempotencyKey: r.textOrNull("idempotency_key"),
+    requestDigest: r.text("request_digest"),
+    workflow: {
+      name: r.text("workflow_name"),
+      version: r.number("workflow_version"),
+      digest: r.text("workflow_digest"),
+    },
+    queue: r.text("queue"),
+    priority: r.number("priority"),
+    status: r.text("status") as RunStatus,
+    enqueueSeq: r.number("enqueue_seq"),
+    held: r.boolean("held"),
+    unpublished: r.boolean("unpublished"),
+  };
+}
+
+const RELEASE = writeStatement(
+  "deliveries.release",
+  `
+with r as materialized (
+  select run.tenant_id, run.run_id, run.status, run.enqueue_seq
+  from ghouls.runs run
+  where run.tenant_id = $1 and run.run_id = $2
+  for update
+)
+update ghouls.deliveries d
+set status = 'PENDING', due_at = ghouls.clock(),
+  next_publication_at = ghouls.clock() + $3::double precision * interval '1 second'
+from r
+where d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = r.enqueue_seq
+  and r.status = 'QUEUED' and d.status = 'HELD'
+returning d.run_id`,
+);
+
+/** HELD → PENDING, once. False where there was nothing to release; read the run to learn why. */
+export async function releaseDeliveryIfHeld(
+  executor: Executor,
+  key: { readonly tenantId: string; readonly runId: string },
+  publisherGraceSeconds: number,
+): Promise<boolean> {
+  return (await executor.run(RELEASE, [key.tenantId, key.runId, publisherGraceSeconds])).length === 1;
+}

@@ -1,0 +1,125 @@
+import pg from "pg";
+import { GhoulsError } from "@ghouls/core";
+import { MIGRATIONS } from "./migrations/index.ts";
+import type { Migration } from "./migrations/migration.ts";
+import { DEFAULT_SCHEMA, assertIdentifier, bindSchema } from "./statement.ts";
+
+export interface MigrateOptions {
+  /** The migrator's connection; the application's role has no DDL. */
+  readonly connectionString: string;
+  readonly schema?: string;
+  readonly applicationRole?: string;
+}
+
+export interface MigrateResult {
+  readonly applied: readonly { readonly number: number; readonly name: string }[];
+  /** The number of the newest migration that is in place now. */
+  readonly version: number;
+}
+
+export const DEFAULT_APPLICATION_ROLE = "ghouls_app";
+
+/** What the application may do. Set anew at every migrate, so that a new role needs no migration. */
+function grantsSql(schema: string, role: string): string {
+  return `
+grant usage on schema ${schema} to ${role};
+grant select on ${schema}.migrations to ${role};
+grant select, insert, update on ${schema}.workflows to ${role};
+grant select, insert, update on ${schema}.runs to ${role};
+grant select, insert, update on ${schema}.deliveries to ${role};
+grant select, insert on ${schema}.journal to ${role};
+`;
+}
+
+function prologueSql(schema: string): string {
+  return `
+create schema if not exists ${schema};
+create table if not exists ${schema}.migrations (
+  number integer primary key,
+  name text not null,
+  applied_at timestamptz not null default statement_timestamp()
+);
+`;
+}
+
+function stepSql(migration: Migration, schema: string): string {
+  return `${bindSchema(migration.sql, schema)}
+insert into ${schema}.migrations (number, name) values (${migration.number}, '${migration.name}');
+`;
+}
+
+/** All of it as one script, for those who apply migrations by their own means. Runs on an empty schema. */
+export function migrationSql(options: { schema?: string; applicationRole?: string } = {}): string {
+  const { schema, role } = named(options);
+  return [
+    "begin;",
+    prologueSql(schema).trim(),
+    ...MIGRATIONS.map((migration) => `-- ${migration.number} ${migration.name}\n${stepSql(migration, schema).trim()}`),
+    grantsSql(schema, role).trim(),
+    "commit;",
+    "",
+  ].join("\n\n");
+}
+
+/**
+ * Applies what is missing, in one transaction under an advisory lock: two migrators at once apply each step once.
+ * @throws GhoulsError configuration_invalid where the role may not, where the application's role is absent, or where
+ *   the schema is newer than this code
+ */
+export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
+  const { schema, role } = named(options);
+  const client = new pg.Client({ connectionString: options.connectionString, application_name: "ghouls-migrate" });
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    await client.query("begin");
+    await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`ghouls-migrate:${schema}`]);
+    if ((await client.query("select from pg_namespace where nspname = $1", [schema])).rowCount === 0) {
+      await client.query(`create schema ${schema}`);
+    }
+    await client.query(prologueSql(schema).replace(/create schema[^;]*;/, ""));
+    const present = await client.query<{ number: number }>(`select number from ${schema}.migrations order by number`);
+    const newest = present.rows.at(-1)?.number ?? 0;
+    const known = MIGRATIONS.at(-1)?.number ?? 0;
+    if (newest > known) {
+      throw new GhoulsError("configuration_invalid", `the schema is at migration ${newest}, this code knows ${known}`, {
+        fix: "Run the newer version of ghouls.",
+      });
+    }
+    const missing = MIGRATIONS.filter((migration) => migration.number > newest);
+    for (const migration of missing) await client.query(stepSql(migration, schema));
+    await client.query(grantsSql(schema, role));
+    const answer = await client.query("commit");
+    if (answer.command !== "COMMIT") throw new Error(`the migration's COMMIT answered ${answer.command}`);
+    return { applied: missing.map(({ number, name }) => ({ number, name })), version: known };
+  } catch (error) {
+    throw readable(error, role);
+  } finally {
+    await client.end();
+  }
+}
+
+function named(options: { schema?: string; applicationRole?: string }): { schema: string; role: string } {
+  const schema = options.schema ?? DEFAULT_SCHEMA;
+  const role = options.applicationRole ?? DEFAULT_APPLICATION_ROLE;
+  assertIdentifier(schema, "the schema name");
+  assertIdentifier(role, "the application's role");
+  return { schema, role };
+}
+
+function readable(error: unknown, role: string): unknown {
+  const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+  if (code === "42501") {
+    return new GhoulsError("configuration_invalid", "this role may not change the schema", {
+      fix: "Give the migrator's connection string: the application's role owns nothing and has no DDL.",
+      cause: error,
+    });
+  }
+  if (code === "42704") {
+    return new GhoulsError("configuration_invalid", `the application's role "${role}" does not exist`, {
+      fix: `Create it (create role ${role} login), or name yours with --app-role.`,
+      cause: error,
+    });
+  }
+  return error;
+}

@@ -1,0 +1,142 @@
+import type { Claim, DeliveryOutcome, DeliveryStatus, RunStatus } from "@ghouls/core";
+import type { Executor } from "./database.ts";
+import { CLAIM_STATES, heldBy, runMayBecome } from "./fence.ts";
+import { rows } from "./rows.ts";
+import { readStatement, writeStatement } from "./statement.ts";
+
+/** How a hop ends its run. Bodies are already through the codec. */
+export type Settlement =
+  | { readonly status: "DONE"; readonly outputText: string | null; readonly outputDigest: string | null }
+  | {
+      readonly status: "FAILED";
+      readonly errorCode: string;
+      readonly errorText: string;
+      readonly errorDigest: string;
+    };
+
+/** Where a claim stands after a write under it answered nothing. */
+export type SettleAnswer =
+  /** The settlement is committed, by this call or by an earlier try of it. */
+  | { readonly settled: true }
+  /** The claim is gone; nothing of this settlement was written. */
+  | { readonly settled: false; readonly deliveryStatus: DeliveryStatus | null; readonly runStatus: RunStatus | null };
+
+const SETTLE = writeStatement(
+  "deliveries.settle",
+  `
+with ${heldBy(CLAIM_STATES)}, settled as (
+  update ghouls.deliveries t
+  set status = 'SETTLED', outcome = $6, settled_at = ghouls.clock()
+  from held, r
+  where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq
+    and (($5 = 'DONE' and ${runMayBecome("r.status", "DONE")}) or ($5 = 'FAILED' and ${runMayBecome("r.status", "FAILED")}))
+  returning t.tenant_id, t.run_id, t.settled_at
+)
+update ghouls.runs run
+set status = $5, finished_at = settled.settled_at, output_text = $7, output_digest = $8, error_code = $9,
+  error_text = $10, error_digest = $11
+from settled
+where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
+returning run.run_id`,
+);
+
+const STATE_OF_CLAIM = readStatement(
+  "deliveries.state-of-claim",
+  `
+select run.status as run_status, d.status as delivery_status, d.outcome, d.token = $4 as mine
+from ghouls.runs run
+join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = $3
+where run.tenant_id = $1 and run.run_id = $2`,
+);
+
+const QUARANTINE = writeStatement(
+  "runs.quarantine",
+  `
+with ${heldBy(CLAIM_STATES)}, settled as (
+  update ghouls.deliveries t
+  set status = 'SETTLED', outcome = 'given_back', settled_at = ghouls.clock()
+  from held
+  where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq
+  returning t.tenant_id, t.run_id, t.seq, t.checkpoint_generation, t.settled_at
+), queued as (
+  update ghouls.runs run
+  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, quarantine_reason = $5, quarantined_at = settled.settled_at
+  from settled
+  where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
+  returning run.tenant_id, run.run_id, run.enqueue_seq, run.queue, run.priority
+)
+insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
+  next_publication_at, created_at)
+select queued.tenant_id, queued.run_id, queued.enqueue_seq, 'continued', 'PENDING', queued.queue, queued.priority,
+  settled.checkpoint_generation, settled.settled_at, settled.settled_at, settled.settled_at
+from queued join settled on settled.tenant_id = queued.tenant_id and settled.run_id = queued.run_id
+returning run_id`,
+);
+
+const ATTENTION = writeStatement(
+  "runs.raise-attention",
+  `
+with r as materialized (
+  select run.tenant_id, run.run_id from ghouls.runs run where run.tenant_id = $1 and run.run_id = $2 for update
+)
+update ghouls.runs run
+set attention_reason = $3, attention_at = ghouls.clock()
+from r
+where run.tenant_id = r.tenant_id and run.run_id = r.run_id and run.attention_at is null
+returning run.run_id`,
+);
+
+/**
+ * Commits the run's end with its delivery, under the claim's token. Repeating it after a lost answer is harmless: the row
+ * keeps the token, so the claim's own settlement is recognised.
+ */
+export async function settleDeliveryIfClaimed(
+  executor: Executor,
+  claim: Claim,
+  settlement: Settlement,
+): Promise<SettleAnswer> {
+  const outcome: DeliveryOutcome = settlement.status === "DONE" ? "done" : "failed";
+  const bodies =
+    settlement.status === "DONE"
+      ? [settlement.outputText, settlement.outputDigest, null, null, null]
+      : [null, null, settlement.errorCode, settlement.errorText, settlement.errorDigest];
+  const written = await executor.run(SETTLE, [...keyOf(claim), settlement.status, outcome, ...bodies]);
+  if (written.length === 1) return { settled: true };
+  return await readClaim(executor, claim, outcome);
+}
+
+/**
+ * A run with missing or contradictory truth: quarantined, and its delivery given back, in one commit. No loss is counted.
+ * False where the claim is gone.
+ */
+export async function quarantineRunIfClaimed(executor: Executor, claim: Claim, reason: string): Promise<boolean> {
+  const written = await executor.run(QUARANTINE, [...keyOf(claim), reason]);
+  if (written.length === 1) return true;
+  return (await readClaim(executor, claim, "given_back")).settled;
+}
+
+/** Asks for a person; the first reason stays. False where there is one already, or no such run. */
+export async function raiseAttention(
+  executor: Executor,
+  key: { readonly tenantId: string; readonly runId: string },
+  reason: string,
+): Promise<boolean> {
+  return (await executor.run(ATTENTION, [key.tenantId, key.runId, reason])).length === 1;
+}
+
+/** Whether the claim ended with this outcome, or where it stands instead. */
+async function readClaim(executor: Executor, claim: Claim, outcome: DeliveryOutcome): Promise<SettleAnswer> {
+  const [row] = await executor.run(STATE_OF_CLAIM, keyOf(claim));
+  if (row === undefined) return { settled: false, deliveryStatus: null, runStatus: null };
+  const r = rows(row);
+  if (row["mine"] === true && r.textOrNull("outcome") === outcome) return { settled: true };
+  return {
+    settled: false,
+    deliveryStatus: r.text("delivery_status") as DeliveryStatus,
+    runStatus: r.text("run_status") as RunStatus,
+  };
+}
+
+function keyOf(claim: Claim): [string, string, number, string] {
+  return [claim.tenantId, claim.runId, claim.seq, claim.token];
+}

@@ -1,0 +1,66 @@
+import pg from "pg";
+import { afterAll, inject } from "vitest";
+import { openLedger, type Ledger } from "@ghouls/ledger";
+import type { FaultInjector } from "@ghouls/core";
+import { APPLICATION, MIGRATOR, TEMPLATE } from "./global-setup.ts";
+
+/** A database of the test file's own, cloned from the migrated template, and connections in each role. */
+export interface TestDatabase {
+  readonly name: string;
+  readonly applicationUrl: string;
+  readonly migratorUrl: string;
+  readonly adminUrl: string;
+  ledger(options?: { schema?: string; maxConnections?: number; faults?: FaultInjector }): Ledger;
+  /** A connection of its own, closed after the file. */
+  client(role: "admin" | "application" | "migrator"): Promise<pg.Client>;
+  /** Rows of one statement as the superuser: for factories and assertions, never for what is tested. */
+  admin<R extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<R[]>;
+}
+
+let counter = 0;
+
+export async function testDatabase(): Promise<TestDatabase> {
+  const { host, port, adminPassword } = inject("postgres");
+  const name = `t_${process.pid}_${(counter += 1)}_${Math.floor(performance.now() * 1000)}`;
+  const url = (user: string, password: string, database = name) =>
+    `postgres://${user}:${password}@${host}:${port}/${database}`;
+  const creator = new pg.Client({ connectionString: url("postgres", adminPassword, "postgres") });
+  await creator.connect();
+  await creator.query(`create database ${name} template ${TEMPLATE}`);
+  await creator.end();
+
+  const closers: (() => Promise<void>)[] = [];
+  afterAll(async () => {
+    for (const close of closers.toReversed()) await close();
+  });
+  const database: TestDatabase = {
+    name,
+    applicationUrl: url(APPLICATION.name, APPLICATION.password),
+    migratorUrl: url(MIGRATOR.name, MIGRATOR.password),
+    adminUrl: url("postgres", adminPassword),
+    ledger: (options = {}) => {
+      const ledger = openLedger({
+        connectionString: database.applicationUrl,
+        maxConnections: 4,
+        chance: () => 0.5,
+        ...options,
+      });
+      closers.push(() => ledger.close());
+      return ledger;
+    },
+    client: async (role) => {
+      const urls = { admin: database.adminUrl, application: database.applicationUrl, migrator: database.migratorUrl };
+      const client = new pg.Client({ connectionString: urls[role] });
+      client.on("error", () => undefined);
+      await client.connect();
+      closers.push(() => client.end());
+      return client;
+    },
+    admin: async (text, values = []) => {
+      adminClient ??= database.client("admin");
+      return (await (await adminClient).query(text, values)).rows as never;
+    },
+  };
+  let adminClient: Promise<pg.Client> | undefined;
+  return database;
+}
