@@ -49,7 +49,11 @@ export async function testDatabase(): Promise<TestDatabase> {
       return ledger;
     },
     client: async (role) => {
-      const urls = { admin: database.adminUrl, application: database.applicationUrl, migrator: database.migratorUrl };
+      const urls = {
+        admin: database.adminUrl,
+        application: database.applicationUrl,
+        migrator: database.migratorUrl,
+      };
       const client = new pg.Client({ connectionString: urls[role] });
       client.on("error", () => undefined);
       await client.connect();

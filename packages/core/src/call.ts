@@ -34,7 +34,9 @@ export function describeCall(call: Pick<CallId, "kind" | "name" | "nth" | "scope
  * the first run of a redrive chain and the call's identity.
  */
 export function idempotencyKeyOf(firstRunId: string, call: CallId): string {
-  return createHash("sha256").update(`ghouls-step-1\n${firstRunId}\n${callKey(call)}`).digest("hex");
+  return createHash("sha256")
+    .update(`ghouls-step-1\n${firstRunId}\n${callKey(call)}`)
+    .digest("hex");
 }
 
 /**

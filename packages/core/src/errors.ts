@@ -115,7 +115,9 @@ export function describeFailure(thrown: unknown): Failure {
     if (thrown === undefined || thrown === null) {
       return { name: "Error", message: `${String(thrown)} was thrown, not an Error` };
     }
-    const text = JSON.stringify(thrown, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+    const text = JSON.stringify(thrown, (_key, value: unknown) =>
+      typeof value === "bigint" ? String(value) : value,
+    );
     return {
       name: "Error",
       message: bounded(`a value that is no Error was thrown: ${text ?? typeof thrown}`, MAX_FAILURE_MESSAGE),

@@ -4,7 +4,13 @@ import { GhoulsError, type Issue } from "./errors.ts";
  * JSON at the edges. Stored text is what was digested, never a round trip through jsonb; numbers stay as they were sent.
  */
 
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
 
 /** What a value becomes by way of the journal: dates and everything else with `toJSON` turn into what that returns. */
 export type Jsonified<T> = unknown extends T
@@ -58,9 +64,13 @@ export function parseJson(text: string): ParsedJson {
       typeof value === "number" ? rawJson.rawJSON(context.source ?? String(value)) : value,
     );
   } catch (error) {
-    throw new GhoulsError("malformed_json", `the document is not valid JSON: ${(error as Error).message.slice(0, 200)}`, {
-      fix: "Send one JSON document in UTF-8.",
-    });
+    throw new GhoulsError(
+      "malformed_json",
+      `the document is not valid JSON: ${(error as Error).message.slice(0, 200)}`,
+      {
+        fix: "Send one JSON document in UTF-8.",
+      },
+    );
   }
   const issues: Issue[] = [];
   inspect(raw, "", issues);
@@ -108,7 +118,10 @@ function inspect(value: unknown, path: string, issues: Issue[]): void {
   if (rawJson.isRawJSON(value)) {
     const number = Number(JSON.stringify(value));
     if (Math.abs(number) > Number.MAX_SAFE_INTEGER) {
-      issues.push({ path, message: "a number beyond 2^53 - 1 would not come back unchanged; send it as a string" });
+      issues.push({
+        path,
+        message: "a number beyond 2^53 - 1 would not come back unchanged; send it as a string",
+      });
     }
     return;
   }
@@ -168,7 +181,10 @@ export function serialize(value: unknown, limitBytes: number = MAX_VALUE_BYTES):
     text = JSON.stringify(plain(value, "", []));
   } catch (error) {
     if (error instanceof UnserializableError) throw error;
-    throw new UnserializableError("unserializable", `it cannot be turned into JSON: ${String(error).slice(0, 500)}`);
+    throw new UnserializableError(
+      "unserializable",
+      `it cannot be turned into JSON: ${String(error).slice(0, 500)}`,
+    );
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > limitBytes) {
@@ -179,7 +195,8 @@ export function serialize(value: unknown, limitBytes: number = MAX_VALUE_BYTES):
 
 function plain(value: unknown, path: string, parents: readonly unknown[]): unknown {
   const at = path === "" ? "the value" : `the value at ${path}`;
-  const refuse = (what: string) => new UnserializableError("unserializable", `${at} is ${what}, which JSON cannot hold`);
+  const refuse = (what: string) =>
+    new UnserializableError("unserializable", `${at} is ${what}, which JSON cannot hold`);
   switch (typeof value) {
     case "string":
     case "boolean":

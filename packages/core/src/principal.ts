@@ -16,7 +16,9 @@ const ROLE_PERMISSIONS: Readonly<Record<string, readonly Permission[]>> = {
 };
 
 export function mayDo(principal: Principal, permission: Permission): boolean {
-  return principal.roles.some((role) => Object.hasOwn(ROLE_PERMISSIONS, role) && ROLE_PERMISSIONS[role]?.includes(permission));
+  return principal.roles.some(
+    (role) => Object.hasOwn(ROLE_PERMISSIONS, role) && ROLE_PERMISSIONS[role]?.includes(permission),
+  );
 }
 
 /** Answers with the verified principal of a bearer token, or undefined. Never throws for a bad token. */

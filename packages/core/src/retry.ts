@@ -28,14 +28,22 @@ export function resolveBackoff(backoff: Backoff = {}): ResolvedBackoff {
     maxMs: durationMs(backoff.max ?? "10s"),
   };
   if (!(resolved.factor >= 1 && resolved.factor <= 100)) {
-    throw new GhoulsError("configuration_invalid", `a backoff factor of ${String(backoff.factor)} is not taken`, {
-      fix: "Give a factor from 1 to 100.",
-    });
+    throw new GhoulsError(
+      "configuration_invalid",
+      `a backoff factor of ${String(backoff.factor)} is not taken`,
+      {
+        fix: "Give a factor from 1 to 100.",
+      },
+    );
   }
   if (resolved.maxMs > LONGEST_RESIDENT_DELAY_MS || resolved.initialMs > LONGEST_RESIDENT_DELAY_MS) {
-    throw new GhoulsError("configuration_invalid", "a delay above 10 s between two tries is not supported yet", {
-      fix: 'Use delays up to "10s": a longer wait has to park the run, and this version has no parks.',
-    });
+    throw new GhoulsError(
+      "configuration_invalid",
+      "a delay above 10 s between two tries is not supported yet",
+      {
+        fix: 'Use delays up to "10s": a longer wait has to park the run, and this version has no parks.',
+      },
+    );
   }
   return resolved;
 }

@@ -86,7 +86,15 @@ export type AttemptStatus = StateOf<"attempt">;
 export type ConsentStatus = StateOf<"consent">;
 
 /** Why a delivery was settled. */
-export const DELIVERY_OUTCOMES = ["done", "failed", "parked", "continued", "lost", "given_back", "refused"] as const;
+export const DELIVERY_OUTCOMES = [
+  "done",
+  "failed",
+  "parked",
+  "continued",
+  "lost",
+  "given_back",
+  "refused",
+] as const;
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
 
 /** Why a delivery was made. */
@@ -114,7 +122,9 @@ export function terminalStatesOf<N extends Noun>(noun: N): StateOf<N>[] {
 }
 
 /** The open states of a delivery: at most one per run. */
-export const OPEN_DELIVERY = statesOf("delivery").filter((state) => !terminalStatesOf("delivery").includes(state));
+export const OPEN_DELIVERY = statesOf("delivery").filter(
+  (state) => !terminalStatesOf("delivery").includes(state),
+);
 
 export function isTerminalRun(status: RunStatus): boolean {
   return terminalStatesOf("run").includes(status);

@@ -137,7 +137,13 @@ export const TimelineEntry = z.discriminatedUnion("kind", [
     tries: z.int(),
     startedAt: time,
   }),
-  z.object({ kind: z.literal("worker_ended"), at: time, enqueueSeq: z.int(), worker: z.string(), how: z.string() }),
+  z.object({
+    kind: z.literal("worker_ended"),
+    at: time,
+    enqueueSeq: z.int(),
+    worker: z.string(),
+    how: z.string(),
+  }),
   z.object({
     kind: z.literal("settled"),
     at: time,
@@ -145,11 +151,20 @@ export const TimelineEntry = z.discriminatedUnion("kind", [
     outcome: z.enum(DELIVERY_OUTCOMES),
   }),
   z.object({ kind: z.literal("fenced"), at: time, enqueueSeq: z.int() }),
-  z.object({ kind: z.literal("finished"), at: time, status: z.enum(statesOf("run")), errorCode: z.string().nullable() }),
+  z.object({
+    kind: z.literal("finished"),
+    at: time,
+    status: z.enum(statesOf("run")),
+    errorCode: z.string().nullable(),
+  }),
 ]);
 export type TimelineEntry = z.infer<typeof TimelineEntry>;
 
-export const Timeline = z.object({ runId: z.string(), status: z.enum(statesOf("run")), entries: z.array(TimelineEntry) });
+export const Timeline = z.object({
+  runId: z.string(),
+  status: z.enum(statesOf("run")),
+  entries: z.array(TimelineEntry),
+});
 export type Timeline = z.infer<typeof Timeline>;
 
 export const WorkflowView = WorkflowRef.extend({

@@ -39,7 +39,11 @@ export interface WorkflowContext {
    * Runs a function once its result is not in the journal yet, and journals the result before the code goes on.
    * @throws StepFailedError after the last try, catchable and the same after a replay
    */
-  step<T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions): Promise<Jsonified<T>>;
+  step<T>(
+    name: string,
+    run: (context: StepContext) => T | Promise<T>,
+    options?: StepOptions,
+  ): Promise<Jsonified<T>>;
   /** Completion time of the last resolved journal entry, or the run's admission. */
   now(): Date;
   /** In [0, 1), from the run's own stream. */

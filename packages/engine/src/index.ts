@@ -1,1 +1,13 @@
-export * from "./services.ts";
+export {
+  createAdmission,
+  type Admission,
+  type AdmissionOptions,
+  type Receipt,
+} from "./admission/admission.ts";
+export type { Route, RouteAnswer, RouteRequest } from "./admission/validate.ts";
+export { DEFAULT_EXECUTION_SETTINGS, type ExecutionDeps, type ExecutionSettings } from "./execution/deps.ts";
+export { work, type MessageOutcome, type WorkMessage, type WorkOptions } from "./execution/worker.ts";
+export { createReads } from "./reads.ts";
+export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";
+export { Registry } from "./registry.ts";
+export type * from "./services.ts";

@@ -40,7 +40,11 @@ export interface RunFilter {
 export interface ReadService {
   getRun(tenantId: string, runId: string): Promise<wire.RunView | undefined>;
   /** Newest first. @throws GhoulsError invalid_request for a cursor that is not one of ours */
-  listRuns(tenantId: string, filter: RunFilter, page: { limit: number; cursor?: string }): Promise<wire.RunPage>;
+  listRuns(
+    tenantId: string,
+    filter: RunFilter,
+    page: { limit: number; cursor?: string },
+  ): Promise<wire.RunPage>;
   getTimeline(tenantId: string, runId: string): Promise<wire.Timeline | undefined>;
 }
 

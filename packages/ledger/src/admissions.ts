@@ -147,7 +147,10 @@ export async function readRunsByKey(
   executor: Executor,
   keys: readonly { readonly tenantId: string; readonly idempotencyKey: string }[],
 ): Promise<AdmittedRun[]> {
-  const found = await executor.run(BY_KEY, [keys.map((key) => key.tenantId), keys.map((key) => key.idempotencyKey)]);
+  const found = await executor.run(BY_KEY, [
+    keys.map((key) => key.tenantId),
+    keys.map((key) => key.idempotencyKey),
+  ]);
   return found.map(admittedRun);
 }
 

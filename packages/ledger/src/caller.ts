@@ -14,7 +14,10 @@ const STATE = readStatement(
 select current_setting('transaction_isolation') as isolation, current_setting('lock_timeout') as lock_timeout,
   statement_timestamp() = transaction_timestamp() as begins_transaction`,
 );
-const RESTORE = writeStatement("caller.restore", "select set_config('lock_timeout', $1::text, true) as lock_timeout");
+const RESTORE = writeStatement(
+  "caller.restore",
+  "select set_config('lock_timeout', $1::text, true) as lock_timeout",
+);
 
 /**
  * Our statements on a caller's connection, inside the caller's transaction. No retry and no read-back: the commit is the
@@ -42,9 +45,13 @@ export async function inCallersTransaction<T>(executor: Executor, body: () => Pr
   const [state] = await executor.run(STATE, []);
   const isolation = String(state?.["isolation"]);
   if (isolation !== "read committed") {
-    throw new GhoulsError("wrong_transaction", `an admission inside a ${isolation.toUpperCase()} transaction is refused`, {
-      fix: "Use READ COMMITTED for the transaction that admits.",
-    });
+    throw new GhoulsError(
+      "wrong_transaction",
+      `an admission inside a ${isolation.toUpperCase()} transaction is refused`,
+      {
+        fix: "Use READ COMMITTED for the transaction that admits.",
+      },
+    );
   }
   // Outside a transaction every statement begins one of its own; inside one BEGIN did.
   if (state?.["begins_transaction"] === true) {

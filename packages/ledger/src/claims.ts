@@ -1,4 +1,12 @@
-import type { Claim, DeliveryCause, DeliveryRef, DeliveryStatus, RunStatus, UnclaimedDelivery, WorkflowPin } from "@ghouls/core";
+import type {
+  Claim,
+  DeliveryCause,
+  DeliveryRef,
+  DeliveryStatus,
+  RunStatus,
+  UnclaimedDelivery,
+  WorkflowPin,
+} from "@ghouls/core";
 import type { Executor, Row } from "./database.ts";
 import { deliveryMayBecome } from "./fence.ts";
 import { rows } from "./rows.ts";
@@ -206,6 +214,9 @@ returning d.run_id`,
  * A supervisor's word that the process of this name has ended. Marks what it held; answers how many deliveries. Locks
  * deliveries only, like every mark.
  */
-export async function recordWorkerEnd(executor: Executor, end: { readonly worker: string; readonly how: string }): Promise<number> {
+export async function recordWorkerEnd(
+  executor: Executor,
+  end: { readonly worker: string; readonly how: string },
+): Promise<number> {
   return (await executor.run(WORKER_ENDED, [end.worker, end.how])).length;
 }

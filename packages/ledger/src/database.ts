@@ -15,8 +15,8 @@ export interface DatabaseOptions {
   /** Named statements, parsed once per connection. Off behind a transaction pooler that does not keep them. */
   readonly preparedStatements?: boolean;
   readonly faults?: FaultInjector;
-  /** Chance in [0, 1) for the spread of retries. */
-  readonly chance: () => number;
+  /** Chance in [0, 1) for the spread of retries; the middle where absent. */
+  readonly chance?: () => number;
   readonly applicationName?: string;
 }
 
@@ -43,7 +43,7 @@ export class Database implements Executor {
     bindSchema("", this.schema);
     this.#prepared = options.preparedStatements ?? true;
     this.#faults = options.faults ?? noFaults;
-    this.#chance = options.chance;
+    this.#chance = options.chance ?? (() => 0.5);
     this.#pool = new pg.Pool({
       connectionString: options.connectionString,
       max: options.maxConnections ?? 2,
@@ -68,7 +68,11 @@ export class Database implements Executor {
       try {
         return await this.#once(statement, values);
       } catch (error) {
-        const repeatable = error instanceof LedgerError && error.kind !== "defect" && error.kind !== "schema" && error.kind !== "busy";
+        const repeatable =
+          error instanceof LedgerError &&
+          error.kind !== "defect" &&
+          error.kind !== "schema" &&
+          error.kind !== "busy";
         if (!repeatable || attempt === TRIES) throw error;
         await delay(25 * 4 ** (attempt - 1) * (0.5 + this.#chance()));
       }

@@ -90,7 +90,10 @@ where run.attention_at is not null and run.status not in (${TERMINAL})`,
   ),
 ] as const;
 
-const VERSION = readStatement("doctor.schema-version", "select coalesce(max(number), 0) as version from ghouls.migrations");
+const VERSION = readStatement(
+  "doctor.schema-version",
+  "select coalesce(max(number), 0) as version from ghouls.migrations",
+);
 
 /** The number of the newest applied migration, and of the newest that this code knows. */
 export async function readSchemaVersion(executor: Executor): Promise<{ applied: number; known: number }> {
@@ -102,7 +105,11 @@ export async function readSchemaVersion(executor: Executor): Promise<{ applied: 
 export async function examine(executor: Executor): Promise<DoctorCheck[]> {
   const version = await readSchemaVersion(executor);
   const results: DoctorCheck[] = [
-    { check: "the schema is up to date", ok: version.applied === version.known, rows: version.applied === version.known ? [] : [version] },
+    {
+      check: "the schema is up to date",
+      ok: version.applied === version.known,
+      rows: version.applied === version.known ? [] : [version],
+    },
   ];
   for (const { check: name, statement } of CHECKS) {
     const found = await executor.run(statement, []);

@@ -42,11 +42,15 @@ export class LedgerError extends GhoulsError {
   readonly statement: string;
 
   constructor(kind: LedgerFaultKind, statement: string, sqlState: string | undefined, cause: unknown) {
-    super(CODE_OF[kind], `the ledger could not carry out ${statement} (${kind}${sqlState ? `, SQLSTATE ${sqlState}` : ""})`, {
-      ...(FIX_OF[kind] === undefined ? {} : { fix: FIX_OF[kind] }),
-      ...(kind === "defect" || kind === "schema" ? {} : { retryAfterSeconds: 2 }),
-      cause,
-    });
+    super(
+      CODE_OF[kind],
+      `the ledger could not carry out ${statement} (${kind}${sqlState ? `, SQLSTATE ${sqlState}` : ""})`,
+      {
+        ...(FIX_OF[kind] === undefined ? {} : { fix: FIX_OF[kind] }),
+        ...(kind === "defect" || kind === "schema" ? {} : { retryAfterSeconds: 2 }),
+        cause,
+      },
+    );
     this.name = "LedgerError";
     this.kind = kind;
     this.sqlState = sqlState;
@@ -62,14 +66,18 @@ const SCHEMA = new Set(["42P01", "42703", "42883", "3F000"]);
  * Classifies what a driver threw for a statement that had been sent.
  * Source: PostgreSQL manual, appendix "PostgreSQL Error Codes".
  */
-export function classify(error: unknown, writes: boolean): { kind: LedgerFaultKind; sqlState: string | undefined } {
+export function classify(
+  error: unknown,
+  writes: boolean,
+): { kind: LedgerFaultKind; sqlState: string | undefined } {
   const sqlState = sqlStateOf(error);
   if (sqlState === undefined) return { kind: writes ? "unknown" : "unavailable", sqlState };
   if (RETRY.has(sqlState)) return { kind: "retry", sqlState };
   if (sqlState === "55P03") return { kind: "busy", sqlState };
   if (UNAVAILABLE.has(sqlState)) return { kind: "unavailable", sqlState };
   // A backend that was told to end may have ended right after its commit.
-  if (sqlState.startsWith("57P") || sqlState.startsWith("08")) return { kind: writes ? "unknown" : "unavailable", sqlState };
+  if (sqlState.startsWith("57P") || sqlState.startsWith("08"))
+    return { kind: writes ? "unknown" : "unavailable", sqlState };
   if (SCHEMA.has(sqlState)) return { kind: "schema", sqlState };
   return { kind: "defect", sqlState };
 }

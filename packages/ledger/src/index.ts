@@ -7,7 +7,13 @@ export type { DoctorCheck } from "./doctor.ts";
 export { LedgerError, type LedgerFaultKind } from "./errors.ts";
 export type { NewEntry, StoredEntry } from "./journal.ts";
 export { openLedger, type Ledger } from "./ledger.ts";
-export { DEFAULT_APPLICATION_ROLE, migrate, migrationSql, type MigrateOptions, type MigrateResult } from "./migrate.ts";
+export {
+  DEFAULT_APPLICATION_ROLE,
+  migrate,
+  migrationSql,
+  type MigrateOptions,
+  type MigrateResult,
+} from "./migrate.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
 export { createRoles, rolesSql, type RoleOptions } from "./roles.ts";
 export type { Settlement, SettleAnswer } from "./settlements.ts";

@@ -107,7 +107,10 @@ function appended(row: Row): { ordinal: number; completedAt: Date } {
 }
 
 /** The journal of a run in order of completion. */
-export async function readJournal(executor: Executor, key: { tenantId: string; runId: string }): Promise<StoredEntry[]> {
+export async function readJournal(
+  executor: Executor,
+  key: { tenantId: string; runId: string },
+): Promise<StoredEntry[]> {
   const found = await executor.run(READ, [key.tenantId, key.runId]);
   return found.map((row) => {
     const r = rows(row);

@@ -11,7 +11,10 @@ import * as workflows from "./workflows.ts";
 /** A function of the ledger with its executor filled in. */
 type Bound<F> = F extends (executor: Executor, ...rest: infer R) => infer T ? (...rest: R) => T : never;
 
-function bind<F extends (executor: Executor, ...rest: never[]) => unknown>(executor: Executor, call: F): Bound<F> {
+function bind<F extends (executor: Executor, ...rest: never[]) => unknown>(
+  executor: Executor,
+  call: F,
+): Bound<F> {
   return ((...rest: never[]) => call(executor, ...rest)) as Bound<F>;
 }
 

@@ -54,7 +54,9 @@ export function migrationSql(options: { schema?: string; applicationRole?: strin
   return [
     "begin;",
     prologueSql(schema).trim(),
-    ...MIGRATIONS.map((migration) => `-- ${migration.number} ${migration.name}\n${stepSql(migration, schema).trim()}`),
+    ...MIGRATIONS.map(
+      (migration) => `-- ${migration.number} ${migration.name}\n${stepSql(migration, schema).trim()}`,
+    ),
     grantsSql(schema, role).trim(),
     "commit;",
     "",
@@ -68,7 +70,10 @@ export function migrationSql(options: { schema?: string; applicationRole?: strin
  */
 export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
   const { schema, role } = named(options);
-  const client = new pg.Client({ connectionString: options.connectionString, application_name: "ghouls-migrate" });
+  const client = new pg.Client({
+    connectionString: options.connectionString,
+    application_name: "ghouls-migrate",
+  });
   client.on("error", () => undefined);
   await client.connect();
   try {
@@ -78,13 +83,19 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
       await client.query(`create schema ${schema}`);
     }
     await client.query(prologueSql(schema).replace(/create schema[^;]*;/, ""));
-    const present = await client.query<{ number: number }>(`select number from ${schema}.migrations order by number`);
+    const present = await client.query<{ number: number }>(
+      `select number from ${schema}.migrations order by number`,
+    );
     const newest = present.rows.at(-1)?.number ?? 0;
     const known = MIGRATIONS.at(-1)?.number ?? 0;
     if (newest > known) {
-      throw new GhoulsError("configuration_invalid", `the schema is at migration ${newest}, this code knows ${known}`, {
-        fix: "Run the newer version of ghouls.",
-      });
+      throw new GhoulsError(
+        "configuration_invalid",
+        `the schema is at migration ${newest}, this code knows ${known}`,
+        {
+          fix: "Run the newer version of ghouls.",
+        },
+      );
     }
     const missing = MIGRATIONS.filter((migration) => migration.number > newest);
     for (const migration of missing) await client.query(stepSql(migration, schema));

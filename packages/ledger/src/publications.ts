@@ -97,7 +97,10 @@ export async function markPublished(
 /** Marks what could not be published, with the reason. Failing to publish never ends a run. */
 export async function markPublicationFailed(
   executor: Executor,
-  failures: readonly { readonly publication: DeliveryRef & { readonly tenantId: string }; readonly reason: string }[],
+  failures: readonly {
+    readonly publication: DeliveryRef & { readonly tenantId: string };
+    readonly reason: string;
+  }[],
   delaysSeconds: readonly number[] = PUBLICATION_DELAYS.afterFailure,
 ): Promise<number> {
   if (failures.length === 0) return 0;
@@ -106,7 +109,9 @@ export async function markPublicationFailed(
   return (await executor.run(MARK_FAILED, [...arrays(publications), delaysSeconds, reasons])).length;
 }
 
-function arrays(publications: readonly (DeliveryRef & { readonly tenantId: string })[]): [string[], string[], number[]] {
+function arrays(
+  publications: readonly (DeliveryRef & { readonly tenantId: string })[],
+): [string[], string[], number[]] {
   return [
     publications.map((publication) => publication.tenantId),
     publications.map((publication) => publication.runId),

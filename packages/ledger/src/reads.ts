@@ -1,5 +1,13 @@
 import { GhoulsError } from "@ghouls/core";
-import type { Attention, Delivery, DeliveryCause, DeliveryOutcome, DeliveryStatus, Run, RunStatus } from "@ghouls/core";
+import type {
+  Attention,
+  Delivery,
+  DeliveryCause,
+  DeliveryOutcome,
+  DeliveryStatus,
+  Run,
+  RunStatus,
+} from "@ghouls/core";
 import type { Executor, Row } from "./database.ts";
 import { rows, type RowOf } from "./rows.ts";
 import { readStatement } from "./statement.ts";
@@ -67,7 +75,10 @@ export interface RunPageFilter {
 }
 
 /** One run of a tenant, or null. */
-export async function readRun(executor: Executor, key: { tenantId: string; runId: string }): Promise<StoredRun | null> {
+export async function readRun(
+  executor: Executor,
+  key: { tenantId: string; runId: string },
+): Promise<StoredRun | null> {
   const [row] = await executor.run(GET, [key.tenantId, key.runId]);
   if (row === undefined) return null;
   const r = rows(row);
@@ -134,7 +145,10 @@ function parseCursor(cursor: string): [string, string] {
 }
 
 /** All deliveries of a run in their order. */
-export async function readDeliveries(executor: Executor, key: { tenantId: string; runId: string }): Promise<DeliveryRow[]> {
+export async function readDeliveries(
+  executor: Executor,
+  key: { tenantId: string; runId: string },
+): Promise<DeliveryRow[]> {
   const found = await executor.run(DELIVERIES, [key.tenantId, key.runId]);
   return found.map((row) => {
     const r = rows(row);
@@ -164,7 +178,11 @@ function runOf(r: RowOf): Run {
     tenantId: r.text("tenant_id"),
     runId: r.text("run_id"),
     idempotencyKey: r.textOrNull("idempotency_key"),
-    workflow: { name: r.text("workflow_name"), version: r.number("workflow_version"), digest: r.text("workflow_digest") },
+    workflow: {
+      name: r.text("workflow_name"),
+      version: r.number("workflow_version"),
+      digest: r.text("workflow_digest"),
+    },
     queue: r.text("queue"),
     priority: r.number("priority"),
     agent: r.textOrNull("agent"),

@@ -35,7 +35,9 @@ export function rolesSql(options: RoleOptions, database: string): string[] {
   return [
     ...role(migrator),
     ...role(application),
-    ...Object.entries(APPLICATION_LIMITS).map(([name, value]) => `alter role ${application.name} set ${name} = '${value}'`),
+    ...Object.entries(APPLICATION_LIMITS).map(
+      ([name, value]) => `alter role ${application.name} set ${name} = '${value}'`,
+    ),
     `create schema if not exists ${schema} authorization ${migrator.name}`,
     `grant connect on database ${pg.escapeIdentifier(database)} to ${migrator.name}, ${application.name}`,
   ];
@@ -47,7 +49,8 @@ export async function createRoles(adminConnectionString: string, options: RoleOp
   client.on("error", () => undefined);
   await client.connect();
   try {
-    const database = (await client.query<{ name: string }>("select current_database() as name")).rows[0]?.name ?? "";
+    const database =
+      (await client.query<{ name: string }>("select current_database() as name")).rows[0]?.name ?? "";
     for (const statement of rolesSql(options, database)) await client.query(statement);
   } finally {
     await client.end();

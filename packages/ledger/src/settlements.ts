@@ -19,7 +19,11 @@ export type SettleAnswer =
   /** The settlement is committed, by this call or by an earlier try of it. */
   | { readonly settled: true }
   /** The claim is gone; nothing of this settlement was written. */
-  | { readonly settled: false; readonly deliveryStatus: DeliveryStatus | null; readonly runStatus: RunStatus | null };
+  | {
+      readonly settled: false;
+      readonly deliveryStatus: DeliveryStatus | null;
+      readonly runStatus: RunStatus | null;
+    };
 
 const SETTLE = writeStatement(
   "deliveries.settle",
@@ -102,14 +106,18 @@ export async function settleDeliveryIfClaimed(
       : [null, null, settlement.errorCode, settlement.errorText, settlement.errorDigest];
   const written = await executor.run(SETTLE, [...keyOf(claim), settlement.status, outcome, ...bodies]);
   if (written.length === 1) return { settled: true };
-  return await readClaim(executor, claim, outcome);
+  return readClaim(executor, claim, outcome);
 }
 
 /**
  * A run with missing or contradictory truth: quarantined, and its delivery given back, in one commit. No loss is counted.
  * False where the claim is gone.
  */
-export async function quarantineRunIfClaimed(executor: Executor, claim: Claim, reason: string): Promise<boolean> {
+export async function quarantineRunIfClaimed(
+  executor: Executor,
+  claim: Claim,
+  reason: string,
+): Promise<boolean> {
   const written = await executor.run(QUARANTINE, [...keyOf(claim), reason]);
   if (written.length === 1) return true;
   return (await readClaim(executor, claim, "given_back")).settled;

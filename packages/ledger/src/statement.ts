@@ -28,7 +28,9 @@ function tagged(name: string, text: string): string {
 /** @throws TypeError for a name that would have to be quoted */
 export function assertIdentifier(name: string, what: string): void {
   if (!SCHEMA_NAME.test(name)) {
-    throw new TypeError(`${what} "${name.slice(0, 60)}" is not taken: use lower-case letters, digits and "_", at most 40`);
+    throw new TypeError(
+      `${what} "${name.slice(0, 60)}" is not taken: use lower-case letters, digits and "_", at most 40`,
+    );
   }
 }
 

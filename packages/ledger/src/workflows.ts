@@ -13,7 +13,11 @@ on conflict (name, version, digest) do update set build = excluded.build, last_s
 );
 
 /** Says that a build has these workflows; called once when a worker or an API starts. */
-export async function recordWorkflows(executor: Executor, pins: readonly WorkflowPin[], build: string): Promise<void> {
+export async function recordWorkflows(
+  executor: Executor,
+  pins: readonly WorkflowPin[],
+  build: string,
+): Promise<void> {
   await executor.run(RECORD, [
     pins.map((pin) => pin.name),
     pins.map((pin) => pin.version),

@@ -1,0 +1,243 @@
+import {
+  GhoulsError,
+  PUBLISHER_GRACE_SECONDS,
+  isRunId,
+  type Codec,
+  type FaultInjector,
+  type Ids,
+  type Issue,
+  type Logger,
+  type Principal,
+  type QueuePort,
+  type wire,
+} from "@ghouls/core";
+import {
+  executorOn,
+  inCallersTransaction,
+  insertRunsIfKeyIsNew,
+  readRunsByKey,
+  type AdmittedRun,
+  type CallerConnection,
+  type Ledger,
+  type NewRun,
+} from "@ghouls/ledger";
+import type { Registry } from "../registry.ts";
+import type { AdmissionRequest, AdmissionService } from "../services.ts";
+import { Publisher } from "./publisher.ts";
+import { prepare, type Route } from "./validate.ts";
+
+export interface AdmissionOptions {
+  readonly ledger: Ledger;
+  readonly queue: Pick<QueuePort, "publish">;
+  readonly registry: Registry;
+  readonly route: Route | undefined;
+  readonly queues: readonly string[];
+  readonly codec: Codec;
+  readonly ids: Ids;
+  readonly faults: FaultInjector;
+  readonly log: Logger;
+  /** Milliseconds that another admission of the same key may hold this one up; 2,000 by default. */
+  readonly lockTimeoutMs?: number;
+  /** Seconds before the relay looks at a new delivery. */
+  readonly publisherGraceSeconds?: number;
+}
+
+/** What a caller keeps of an admission inside its own transaction, to publish after its COMMIT. */
+export interface Receipt {
+  readonly admitted: wire.Admitted;
+  readonly tenantId: string;
+}
+
+export interface Admission extends AdmissionService {
+  /**
+   * Admits inside the caller's transaction: nothing is published, and a rollback leaves nothing.
+   * @throws GhoulsError wrong_transaction outside READ COMMITTED, besides those of `admit`
+   */
+  admitIn(connection: CallerConnection, principal: Principal, request: AdmissionRequest): Promise<Receipt>;
+  /** Publishes what a receipt stands for, after the caller's COMMIT. Without it the relay does, a little later. */
+  publish(receipt: Receipt): Promise<void>;
+}
+
+/** Admission: validates, commits run and delivery together, then publishes (design.md §3, Admit). */
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { ledger } = options;
+  const publisher = new Publisher(options);
+  const settings = {
+    lockTimeoutMs: options.lockTimeoutMs ?? 2_000,
+    publisherGraceSeconds: options.publisherGraceSeconds ?? PUBLISHER_GRACE_SECONDS,
+  };
+
+  const publishIfUnpublished = async (
+    run: Pick<AdmittedRun, "tenantId" | "runId" | "enqueueSeq" | "queue" | "unpublished">,
+  ) => {
+    if (run.unpublished) await publisher.publish(run);
+  };
+
+  const commit = async (newRuns: readonly NewRun[]): Promise<Answer[]> => {
+    const created = await ledger.runs.admit(newRuns, settings);
+    await options.faults("admission.after-commit", `${created.size} created`);
+    const answers = await settleKeys(newRuns, created, ledger.runs);
+    await Promise.all(
+      answers.flatMap((answer) => ("run" in answer ? [publishIfUnpublished(answer.run)] : [])),
+    );
+    return answers;
+  };
+
+  return {
+    admit: async (principal, request) => {
+      const newRun = await prepare(options, principal, request);
+      const [answer] = await commit([newRun]);
+      if (answer === undefined || "conflict" in answer) throw conflict(newRun.idempotencyKey);
+      return admittedView(answer);
+    },
+
+    admitBatch: async (principal, requests) => {
+      const newRuns = await prepareAll(requests, (request) => prepare(options, principal, request));
+      const answers = await commit(newRuns);
+      return {
+        runs: answers.map((answer, index) =>
+          "run" in answer
+            ? { outcome: "admitted" as const, run: admittedView(answer) }
+            : {
+                outcome: "conflict" as const,
+                idempotencyKey: newRuns[index]?.idempotencyKey ?? "",
+                detail: conflict(newRuns[index]?.idempotencyKey ?? null).message,
+              },
+        ),
+      };
+    },
+
+    release: async (principal, runId) => {
+      const key = { tenantId: principal.tenantId, runId };
+      const released =
+        isRunId(runId) && (await ledger.deliveries.releaseIfHeld(key, settings.publisherGraceSeconds));
+      const [run] = isRunId(runId) ? await ledger.runs.byId([key]) : [];
+      if (run === undefined) {
+        throw new GhoulsError("not_found", "there is no such run", { fix: "Check the run id." });
+      }
+      await publishIfUnpublished(run);
+      const ended = run.status === "FAILING" || run.status === "FAILED" || run.status.startsWith("CANCEL");
+      if (!released && ended) {
+        throw new GhoulsError("hold_ended", `the run is ${run.status}: there is nothing left to release`, {
+          fix: "Admit a new run.",
+        });
+      }
+      return { runId, enqueueSeq: run.enqueueSeq, released };
+    },
+
+    admitIn: async (connection, principal, request) => {
+      const newRun = await prepare(options, principal, request);
+      const executor = executorOn(connection, ledger.schema);
+      const answer = await inCallersTransaction(executor, async () => {
+        const created = await insertRunsIfKeyIsNew(executor, [newRun], settings);
+        const [first] = await settleKeys([newRun], created, {
+          byKey: (keys) => readRunsByKey(executor, keys),
+          byId: () => Promise.resolve([]),
+        });
+        return first;
+      });
+      if (answer === undefined || "conflict" in answer) throw conflict(newRun.idempotencyKey);
+      return { admitted: admittedView(answer), tenantId: principal.tenantId };
+    },
+
+    publish: async ({ admitted, tenantId }) => {
+      if (admitted.held) return;
+      const { runId, enqueueSeq, queue } = admitted;
+      await publisher.publish({ tenantId, runId, enqueueSeq, queue });
+    },
+  };
+}
+
+type Answer = { readonly run: AdmittedRun; readonly created: boolean } | { readonly conflict: true };
+
+interface KeyReads {
+  byKey(keys: readonly { tenantId: string; idempotencyKey: string }[]): Promise<AdmittedRun[]>;
+  byId(ids: readonly { tenantId: string; runId: string }[]): Promise<AdmittedRun[]>;
+}
+
+/** Whose run each key names now: ours where it was new, the other's where the request is the same, else a conflict. */
+async function settleKeys(
+  newRuns: readonly NewRun[],
+  created: ReadonlySet<string>,
+  reads: KeyReads,
+): Promise<Answer[]> {
+  const missing = newRuns.filter((run) => !created.has(run.runId));
+  const keyed = missing.flatMap((run) =>
+    run.idempotencyKey === null ? [] : [{ tenantId: run.tenantId, idempotencyKey: run.idempotencyKey }],
+  );
+  const keyless = missing.filter((run) => run.idempotencyKey === null);
+  const byKey = new Map(
+    (keyed.length > 0 ? await reads.byKey(keyed) : []).map((run) => [run.idempotencyKey, run]),
+  );
+  // Without a key a run is missing only where it was committed by a try whose answer was lost.
+  const byId = new Map((keyless.length > 0 ? await reads.byId(keyless) : []).map((run) => [run.runId, run]));
+  return newRuns.map((run) => {
+    if (created.has(run.runId)) return { run: freshRun(run), created: true };
+    const found = run.idempotencyKey === null ? byId.get(run.runId) : byKey.get(run.idempotencyKey);
+    if (found === undefined) {
+      throw new GhoulsError("outcome_unknown", "the ledger neither wrote the run nor holds its key", {
+        fix: "Send the request again under the same Idempotency-Key.",
+        retryAfterSeconds: 1,
+      });
+    }
+    if (found.requestDigest !== run.requestDigest) return { conflict: true };
+    return { run: found, created: found.runId === run.runId };
+  });
+}
+
+/** A run that was committed just now, without reading it again. */
+function freshRun(run: NewRun): AdmittedRun {
+  const { tenantId, runId, idempotencyKey, requestDigest, workflow, queue, priority, held } = run;
+  return {
+    tenantId,
+    runId,
+    idempotencyKey,
+    requestDigest,
+    workflow,
+    queue,
+    priority,
+    held,
+    status: "QUEUED",
+    enqueueSeq: 1,
+    unpublished: !held,
+  };
+}
+
+function admittedView({ run, created }: Extract<Answer, { run: AdmittedRun }>): wire.Admitted {
+  const { runId, status, enqueueSeq, workflow, queue, priority, held } = run;
+  return { runId, created, status, enqueueSeq, workflow, queue, priority, held };
+}
+
+function conflict(key: string | null): GhoulsError {
+  return new GhoulsError(
+    "idempotency_conflict",
+    `the idempotency key "${key}" was used for another request`,
+    {
+      fix: "Use a new key for a new request, or send the same request again.",
+    },
+  );
+}
+
+async function prepareAll(
+  requests: readonly AdmissionRequest[],
+  prepareOne: (request: AdmissionRequest) => Promise<NewRun>,
+): Promise<NewRun[]> {
+  const newRuns: NewRun[] = [];
+  const issues: Issue[] = [];
+  let first: GhoulsError | undefined;
+  for (const [index, request] of requests.entries()) {
+    try {
+      newRuns.push(await prepareOne(request));
+    } catch (error) {
+      if (!(error instanceof GhoulsError)) throw error;
+      first ??= error;
+      const own = error.issues ?? [{ path: "", message: error.message }];
+      issues.push(...own.map((issue) => ({ path: `/runs/${index}${issue.path}`, message: issue.message })));
+    }
+  }
+  if (first === undefined) return newRuns;
+  throw new GhoulsError(first.code, `nothing was admitted: ${first.message}`, {
+    issues: issues.slice(0, 50),
+    ...(first.fix === undefined ? {} : { fix: first.fix }),
+  });
+}

@@ -1,0 +1,68 @@
+import type { FaultInjector, Logger, Publication, QueuePort } from "@ghouls/core";
+import type { Ledger } from "@ghouls/ledger";
+import { grouped } from "../grouping.ts";
+
+export interface PublisherOptions {
+  readonly ledger: Pick<Ledger, "deliveries">;
+  readonly queue: Pick<QueuePort, "publish">;
+  readonly faults: FaultInjector;
+  readonly log: Logger;
+}
+
+/** What became of a publication. A failed one is the relay's; it never ends a run. */
+export type PublicationOutcome = "published" | "failed";
+
+/** Largest group that is published and marked together. */
+const GROUP = 100;
+
+/** The second commit of an admission: publishes deliveries in groups and marks what SQS confirmed. */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  readonly #grouped: (publication: Publication) => Promise<PublicationOutcome>;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#grouped = grouped(GROUP, (publications) => this.#publish(publications));
+  }
+
+  /** Publishes one delivery, together with others that are on their way. Never rejects. */
+  publish(publication: Publication): Promise<PublicationOutcome> {
+    return this.#grouped(publication);
+  }
+
+  async #publish(publications: readonly Publication[]): Promise<PublicationOutcome[]> {
+    const { queue, log, faults } = this.#options;
+    try {
+      const { confirmed, failed } = await queue.publish(publications);
+      for (const { publication, reason } of failed) {
+        log.warn("a delivery could not be published; the relay will", { runId: publication.runId, reason });
+      }
+      await faults("admission.after-publish", `${confirmed.length} confirmed`);
+      await this.#mark(confirmed, failed);
+      const done = new Set(confirmed.map(({ runId, enqueueSeq }) => `${runId}:${enqueueSeq}`));
+      return publications.map(({ runId, enqueueSeq }) =>
+        done.has(`${runId}:${enqueueSeq}`) ? "published" : "failed",
+      );
+    } catch (error) {
+      log.warn("publications failed; the relay repeats them", {
+        count: publications.length,
+        error: String(error).slice(0, 200),
+      });
+      return publications.map(() => "failed");
+    }
+  }
+
+  async #mark(
+    confirmed: readonly Publication[],
+    failed: readonly { readonly publication: Publication; readonly reason: string }[],
+  ): Promise<void> {
+    const { ledger, log } = this.#options;
+    try {
+      await ledger.deliveries.markPublished(confirmed);
+      await ledger.deliveries.markPublicationFailed(failed);
+    } catch (error) {
+      // Unmarked, the relay publishes the same pair once more: a duplicate that finds its delivery claimed or settled.
+      log.warn("publications could not be marked", { count: confirmed.length, error: (error as Error).name });
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { callKey, type CallId, type CallKind } from "@ghouls/core";
+import { deferred, type Deferred } from "./rest.ts";
+
+/** A call that user code made and that has no result yet. */
+export interface OpenCall {
+  readonly id: CallId;
+  readonly key: string;
+  readonly result: Deferred<unknown>;
+  /** Starts it for real; called at most once, when replay is over. */
+  readonly start: () => void;
+}
+
+/** Names calls by their identity and knows which are open. */
+export class Calls {
+  readonly #uses = new Map<string, number>();
+  readonly #openNames = new Map<string, string>();
+  readonly #open = new Map<string, OpenCall>();
+
+  /** The identity of the next call of this name; undefined where one of the name is open in the scope. */
+  next(epoch: number, scope: string, kind: CallKind, name: string): CallId | undefined {
+    const place = placeOf({ epoch, scope, name });
+    if (this.#openNames.has(place)) return undefined;
+    const use = callKey({ epoch, scope, kind, name, nth: 0 });
+    const nth = (this.#uses.get(use) ?? 0) + 1;
+    this.#uses.set(use, nth);
+    return { epoch, scope, kind, name, nth };
+  }
+
+  open(id: CallId, start: () => void): OpenCall {
+    const call: OpenCall = { id, key: callKey(id), result: deferred(), start };
+    this.#open.set(call.key, call);
+    this.#openNames.set(placeOf(id), call.key);
+    return call;
+  }
+
+  find(id: CallId): OpenCall | undefined {
+    return this.#open.get(callKey(id));
+  }
+
+  close(call: OpenCall): void {
+    this.#open.delete(call.key);
+    this.#openNames.delete(placeOf(call.id));
+  }
+
+  openCalls(): OpenCall[] {
+    return [...this.#open.values()];
+  }
+}
+
+function placeOf(id: Pick<CallId, "epoch" | "scope" | "name">): string {
+  return JSON.stringify([id.epoch, id.scope, id.name]);
+}

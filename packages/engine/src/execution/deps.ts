@@ -1,0 +1,49 @@
+import type { Claim, Clock, Codec, FaultInjector, Ids, Logger, QueuePort } from "@ghouls/core";
+import type { Ledger } from "@ghouls/ledger";
+import type { Registry } from "../registry.ts";
+
+/** What execution needs; passed in, there is no container. */
+export interface ExecutionDeps {
+  readonly ledger: Ledger;
+  readonly queue: Pick<QueuePort, "changeVisibility">;
+  readonly registry: Registry;
+  readonly codec: Codec;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  /** Chance in [0, 1), for the spread of retries only. */
+  readonly chance: () => number;
+  readonly faults: FaultInjector;
+  readonly log: Logger;
+  readonly logFor: (claim: Pick<Claim, "runId" | "seq">) => Logger;
+  /** Identity of this process; its supervisor reports its end under this name. */
+  readonly worker: string;
+  readonly settings: ExecutionSettings;
+}
+
+export interface ExecutionSettings {
+  /** How long replay waits for code that asks late, in milliseconds. */
+  readonly replayPatienceMs: number;
+  /** What a step leaves of the invocation for journaling and settling, in milliseconds. */
+  readonly settleReserveMs: number;
+  /** How long after its timeout a step may go on before a person is asked, in milliseconds. */
+  readonly overdueAfterMs: number;
+  /** What a request that was sent may still do after the process has gone, in seconds. */
+  readonly actsMarginSeconds: number;
+}
+
+export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
+  replayPatienceMs: 1_000,
+  settleReserveMs: 2_000,
+  overdueAfterMs: 60_000,
+  actsMarginSeconds: 60,
+};
+
+/** The invocation that a hop lives in. */
+export interface Invocation {
+  /** The longest that an invocation of this function may take, in milliseconds. */
+  readonly limitMs: number;
+  /** What remains of this one, in milliseconds. */
+  readonly remainingMs: () => number;
+  /** Monotonic milliseconds when the claim was sent. */
+  readonly claimedAtMs: number;
+}

@@ -1,0 +1,62 @@
+import {
+  GhoulsError,
+  durationMs,
+  resolveBackoff,
+  type ResolvedBackoff,
+  type StepOptions,
+} from "@ghouls/core";
+
+export interface ResolvedStepOptions {
+  readonly tries: number;
+  readonly timeoutMs: number;
+  readonly backoff: ResolvedBackoff;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const MAX_TRIES = 100;
+const KNOWN = new Set(["tries", "backoff", "timeout"]);
+const MAX_NAME = 200;
+
+/** Why a step cannot be called like this, or its options with defaults filled in. */
+export function resolveStep(
+  name: unknown,
+  run: unknown,
+  options: StepOptions | undefined,
+  functionLimitMs: number,
+): ResolvedStepOptions | string {
+  if (
+    typeof name !== "string" ||
+    name === "" ||
+    name.length > MAX_NAME ||
+    name.includes("\0") ||
+    !name.isWellFormed()
+  ) {
+    return `a step's name is a text of 1 to ${MAX_NAME} characters`;
+  }
+  if (typeof run !== "function") return `step "${name}" has no function`;
+  const unknown = Object.keys(options ?? {}).find((key) => !KNOWN.has(key));
+  if (unknown !== undefined) {
+    return `step "${name}": option "${unknown}" is not known in this version (known: ${[...KNOWN].join(", ")})`;
+  }
+  try {
+    return resolved(name, options ?? {}, functionLimitMs);
+  } catch (error) {
+    if (!(error instanceof GhoulsError)) throw error;
+    return `step "${name}": ${error.message}${error.fix === undefined ? "" : `. ${error.fix}`}`;
+  }
+}
+
+function resolved(name: string, options: StepOptions, functionLimitMs: number): ResolvedStepOptions | string {
+  const tries = options.tries ?? 1;
+  if (!Number.isInteger(tries) || tries < 1 || tries > MAX_TRIES)
+    return `step "${name}": tries is a whole number from 1 to ${MAX_TRIES}`;
+  // The default shrinks to what the function can give; what the author wrote is kept or refused.
+  const timeoutMs =
+    options.timeout === undefined
+      ? Math.min(DEFAULT_TIMEOUT_MS, functionLimitMs / 2)
+      : durationMs(options.timeout);
+  if (timeoutMs <= 0 || timeoutMs > functionLimitMs) {
+    return `step "${name}": a timeout of ${options.timeout} does not fit the function's limit of ${Math.floor(functionLimitMs / 1000)} s`;
+  }
+  return { tries, timeoutMs, backoff: resolveBackoff(options.backoff) };
+}

@@ -1,0 +1,108 @@
+import {
+  NonRetryableError,
+  describeFailure,
+  retryDelayMs,
+  type Failure,
+  type Logger,
+  type StepContext,
+} from "@ghouls/core";
+import type { ResolvedStepOptions } from "./step-options.ts";
+
+export interface StepRun {
+  readonly name: string;
+  readonly idempotencyKey: string;
+  readonly options: ResolvedStepOptions;
+  readonly run: (context: StepContext) => unknown;
+  /** Fires when nothing of this hop is wanted any more. */
+  readonly hopSignal: AbortSignal;
+  readonly log: Logger;
+  readonly chance: () => number;
+  /** Called once when the function has not ended this many milliseconds after its timeout. */
+  readonly overdueAfterMs: number;
+  readonly onOverdue: () => void;
+}
+
+export type StepEnd =
+  | { readonly outcome: "ok"; readonly value: unknown; readonly tries: number }
+  | { readonly outcome: "error"; readonly failure: Failure; readonly tries: number }
+  /** The hop ended between two tries: no outcome, and nothing in flight. */
+  | { readonly outcome: "abandoned"; readonly tries: number };
+
+/**
+ * Calls a step's function until it succeeds or its tries are used up. A function is in flight until it has returned or
+ * thrown: a timeout only fires its signal, and no second call starts beside the first (design.md §3, Step).
+ */
+export async function runStep(step: StepRun): Promise<StepEnd> {
+  const { options } = step;
+  for (let tryNumber = 1; ; tryNumber += 1) {
+    const end = await callOnce(step, tryNumber);
+    if (end.outcome === "ok") return { outcome: "ok", value: end.value, tries: tryNumber };
+    const final = end.nonRetryable || tryNumber >= options.tries;
+    if (final) return { outcome: "error", failure: end.failure, tries: tryNumber };
+    if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
+    step.log.warn("a try of a step failed", { step: step.name, try: tryNumber, error: end.failure.name });
+    await pause(retryDelayMs(options.backoff, tryNumber + 1, step.chance()), step.hopSignal);
+    if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
+  }
+}
+
+type CallEnd =
+  | { readonly outcome: "ok"; readonly value: unknown }
+  | { readonly outcome: "error"; readonly failure: Failure; readonly nonRetryable: boolean };
+
+async function callOnce(step: StepRun, tryNumber: number): Promise<CallEnd> {
+  const { timeoutMs } = step.options;
+  const controller = new AbortController();
+  const stop = () => controller.abort(step.hopSignal.reason);
+  step.hopSignal.addEventListener("abort", stop, { once: true });
+  if (step.hopSignal.aborted) stop();
+  let timedOut = false;
+  const timeout = setTimeout(() => {
+    timedOut = true;
+    controller.abort(
+      new DOMException(`step "${step.name}" did not end within ${timeoutMs} ms`, "TimeoutError"),
+    );
+  }, timeoutMs);
+  const overdue = setTimeout(step.onOverdue, timeoutMs + step.overdueAfterMs);
+  try {
+    const { idempotencyKey, log } = step;
+    const value = await step.run({ idempotencyKey, tryNumber, signal: controller.signal, log });
+    // A value that came after the timeout is a value: to throw it away would repeat what has happened.
+    return { outcome: "ok", value };
+  } catch (error) {
+    const failure = describeFailure(error);
+    return {
+      outcome: "error",
+      nonRetryable: isNonRetryable(error),
+      failure: timedOut
+        ? {
+            name: "TimeoutError",
+            message: `it did not end within ${timeoutMs} ms (then: ${failure.message.slice(0, 500)})`,
+          }
+        : failure,
+    };
+  } finally {
+    clearTimeout(timeout);
+    clearTimeout(overdue);
+    step.hopSignal.removeEventListener("abort", stop);
+  }
+}
+
+function isNonRetryable(error: unknown): boolean {
+  if (error instanceof NonRetryableError) return true;
+  return error instanceof Error && error.name === "NonRetryableError";
+}
+
+/** Waits, or ends early when the signal fires; leaves no timer behind. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

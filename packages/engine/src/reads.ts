@@ -1,0 +1,153 @@
+import type { Codec, Run, RunFailure, wire } from "@ghouls/core";
+import { isRunId } from "@ghouls/core";
+import type { DeliveryRow, Ledger, StoredEntry, StoredRun } from "@ghouls/ledger";
+import type { ReadService } from "./services.ts";
+
+/** What people and programs read of a tenant's runs; bodies come back through the codec. */
+export function createReads(options: { readonly ledger: Ledger; readonly codec: Codec }): ReadService {
+  const { ledger, codec } = options;
+  return {
+    getRun: async (tenantId, runId) => {
+      if (!isRunId(runId)) return undefined;
+      const run = await ledger.runs.get({ tenantId, runId });
+      return run === null ? undefined : viewOf(run, codec);
+    },
+
+    listRuns: async (tenantId, filter, page) => {
+      const { runs, nextCursor } = await ledger.runs.page(tenantId, filter, page);
+      return { runs: runs.map(summaryOf), nextCursor };
+    },
+
+    getTimeline: async (tenantId, runId) => {
+      if (!isRunId(runId)) return undefined;
+      const key = { tenantId, runId };
+      const run = await ledger.runs.get(key);
+      if (run === null) return undefined;
+      const [deliveries, journal] = await Promise.all([
+        ledger.deliveries.ofRun(key),
+        ledger.journal.read(key),
+      ]);
+      return { runId, status: run.status, entries: timelineOf(run, deliveries, journal) };
+    },
+  };
+}
+
+const iso = (time: Date | null): string | null => time?.toISOString() ?? null;
+
+function summaryOf(run: Run): wire.RunSummary {
+  const flag = (value: Run["attention"]) =>
+    value === null ? null : { reason: value.reason, at: value.at.toISOString() };
+  return {
+    runId: run.runId,
+    workflow: run.workflow,
+    status: run.status,
+    queue: run.queue,
+    priority: run.priority,
+    agent: run.agent,
+    idempotencyKey: run.idempotencyKey,
+    requestedBy: run.requestedBy,
+    enqueueSeq: run.enqueueSeq,
+    steps: run.journalLength,
+    errorCode: run.errorCode,
+    attention: flag(run.attention),
+    quarantine: flag(run.quarantine),
+    pausedAt: iso(run.pausedAt),
+    deadlineAt: iso(run.deadlineAt),
+    createdAt: run.createdAt.toISOString(),
+    startedAt: iso(run.startedAt),
+    finishedAt: iso(run.finishedAt),
+  };
+}
+
+async function viewOf(run: StoredRun, codec: Codec): Promise<wire.RunView> {
+  const { tenantId, runId } = run;
+  const read = async (stored: string | null, kind: "input" | "output" | "error"): Promise<unknown> =>
+    stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
+  return {
+    ...summaryOf(run),
+    input: await read(run.inputText, "input"),
+    output: await read(run.outputText, "output"),
+    error: (await read(run.errorText, "error")) as RunFailure | null,
+  };
+}
+
+/** One list in the order of time; what happened at one moment keeps the order of the protocol. */
+function timelineOf(
+  run: Run,
+  deliveries: readonly DeliveryRow[],
+  journal: readonly StoredEntry[],
+): wire.TimelineEntry[] {
+  const entries: wire.TimelineEntry[] = [{ kind: "admitted", at: run.createdAt.toISOString() }];
+  for (const delivery of deliveries) entries.push(...ofDelivery(delivery));
+  for (const entry of journal) {
+    entries.push({
+      kind: "step",
+      at: entry.completedAt.toISOString(),
+      enqueueSeq: entry.seq,
+      ordinal: entry.ordinal,
+      name: entry.name,
+      nth: entry.nth,
+      outcome: entry.outcome,
+      tries: entry.tries,
+      startedAt: entry.startedAt.toISOString(),
+    });
+  }
+  if (run.finishedAt !== null) {
+    entries.push({
+      kind: "finished",
+      at: run.finishedAt.toISOString(),
+      status: run.status,
+      errorCode: run.errorCode,
+    });
+  }
+  const rank = (entry: wire.TimelineEntry) => ORDER.indexOf(entry.kind);
+  return entries.toSorted((a, b) => (a.at === b.at ? rank(a) - rank(b) : a.at < b.at ? -1 : 1));
+}
+
+const ORDER = [
+  "admitted",
+  "delivery",
+  "published",
+  "claimed",
+  "step",
+  "worker_ended",
+  "fenced",
+  "settled",
+  "finished",
+];
+
+function ofDelivery(delivery: DeliveryRow): wire.TimelineEntry[] {
+  const { seq: enqueueSeq, cause, status, publications } = delivery;
+  const entries: wire.TimelineEntry[] = [
+    {
+      kind: "delivery",
+      at: delivery.createdAt.toISOString(),
+      enqueueSeq,
+      cause,
+      status,
+      dueAt: delivery.dueAt.toISOString(),
+    } as const,
+  ];
+  if (delivery.publishedAt !== null) {
+    entries.push({ kind: "published", at: delivery.publishedAt.toISOString(), enqueueSeq, publications });
+  }
+  const worker = delivery.claimedBy ?? "unknown";
+  if (delivery.claimedAt !== null) {
+    entries.push({ kind: "claimed", at: delivery.claimedAt.toISOString(), enqueueSeq, worker });
+  }
+  if (delivery.workerEndedAt !== null) {
+    const how = delivery.workerEnd ?? "unknown";
+    entries.push({ kind: "worker_ended", at: delivery.workerEndedAt.toISOString(), enqueueSeq, worker, how });
+  }
+  if (delivery.settledAt !== null && delivery.outcome !== null) {
+    entries.push({
+      kind: "settled",
+      at: delivery.settledAt.toISOString(),
+      enqueueSeq,
+      outcome: delivery.outcome,
+    });
+  }
+  if (delivery.fencedAt !== null)
+    entries.push({ kind: "fenced", at: delivery.fencedAt.toISOString(), enqueueSeq });
+  return entries;
+}

@@ -1,0 +1,50 @@
+import { canonicalText, parseJson, serialize, wire, GhoulsError, type Principal } from "@ghouls/core";
+import type { Receipt } from "@ghouls/engine";
+import type { CallerConnection } from "@ghouls/ledger";
+import type { Config } from "./config.ts";
+import { admissionOf } from "./handlers/http.ts";
+import { once, openRuntime, type RuntimeOverrides } from "./runtime.ts";
+
+export interface AdmitRequest extends Omit<wire.RunRequest, "input"> {
+  readonly input?: unknown;
+  readonly idempotencyKey?: string;
+}
+
+export interface Admitter {
+  /**
+   * Admits a run inside the caller's own transaction (READ COMMITTED, else it is refused by name). A rollback leaves
+   * nothing. Publish the receipt after your COMMIT; the relay does if you do not.
+   */
+  admit(connection: CallerConnection, principal: Principal, request: AdmitRequest): Promise<Receipt>;
+  publish(receipt: Receipt): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Admission from an application that has the same database: its own rows and the run commit together. */
+export function createAdmitter(config: Config, overrides: RuntimeOverrides = {}): Admitter {
+  const runtime = once(() => openRuntime(config, overrides));
+  const admission = async () => admissionOf(await runtime());
+  return {
+    admit: async (connection, principal, asked) => {
+      const { idempotencyKey, ...body } = asked;
+      const document = parseJson(serialize(body) ?? "null");
+      const parsed = wire.RunRequest.safeParse(document.value);
+      if (!parsed.success) {
+        throw new GhoulsError("invalid_request", "the request to admit is not valid", {
+          issues: parsed.error.issues.map((issue) => ({
+            path: `/${issue.path.map(String).join("/")}`,
+            message: issue.message,
+          })),
+        });
+      }
+      return (await admission()).admitIn(connection, principal, {
+        request: parsed.data,
+        canonicalRequest: document.canonical,
+        inputText: document.member("input") ?? canonicalText(null),
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      });
+    },
+    publish: async (receipt) => (await admission()).publish(receipt),
+    close: async () => (await runtime()).close(),
+  };
+}

@@ -1,0 +1,131 @@
+import {
+  DEFAULT_QUEUES,
+  GhoulsError,
+  QUEUE_NAME,
+  QueueSettings,
+  identityCodec,
+  type AnyWorkflow,
+  type Authenticator,
+  type Codec,
+} from "@ghouls/core";
+import type { Route } from "@ghouls/engine";
+import * as z from "zod";
+
+/** What a user writes in ghouls.config.ts. */
+export interface ConfigOptions {
+  readonly workflows: readonly AnyWorkflow[];
+  /** Chooses workflow, queue and priority for a request that names no workflow. */
+  readonly route?: Route;
+  /** `runs` and `rites` where absent; each has workers of its own. */
+  readonly queues?: Readonly<Record<string, z.input<typeof QueueSettings>>>;
+  readonly database?: {
+    /** Name of the schema; "ghouls" by default, GHOULS_SCHEMA overrides it. */
+    readonly schema?: string;
+    /** Connections of a process; 2 by default, the most that a function may hold. */
+    readonly maxConnections?: number;
+    /** Named statements; off behind a transaction pooler that does not keep them. */
+    readonly preparedStatements?: boolean;
+  };
+  /** Verifies bearer tokens. Without it only the tokens that the local host makes are known. */
+  readonly auth?: Authenticator;
+  /** Payloads pass it on their way to and from the ledger. */
+  readonly codec?: Codec;
+  /** Runs that `ghouls dev --once` carries to their end. */
+  readonly examples?: readonly Example[];
+}
+
+export interface Example {
+  readonly workflow: string;
+  readonly input: unknown;
+}
+
+/** A checked configuration with every default filled in. */
+export interface Config {
+  readonly workflows: readonly AnyWorkflow[];
+  readonly route: Route | undefined;
+  readonly queues: Readonly<Record<string, QueueSettings>>;
+  readonly database: {
+    readonly schema: string;
+    readonly maxConnections: number;
+    readonly preparedStatements: boolean;
+  };
+  readonly auth: Authenticator | undefined;
+  readonly codec: Codec;
+  readonly examples: readonly Example[];
+}
+
+const Shape = z.strictObject({
+  workflows: z.array(z.custom<AnyWorkflow>(isWorkflow, "not made by workflow()")),
+  route: z.custom<Route>(isFunction, "must be a function").optional(),
+  queues: z
+    .record(z.string().regex(QUEUE_NAME, "lower-case letters, digits and -, at most 32"), QueueSettings)
+    .refine((queues) => Object.keys(queues).length > 0, "name at least one queue")
+    .prefault(DEFAULT_QUEUES),
+  database: z
+    .strictObject({
+      schema: z.string().default("ghouls"),
+      maxConnections: z.int().min(1).max(50).default(2),
+      preparedStatements: z.boolean().default(true),
+    })
+    .prefault({}),
+  auth: z.custom<Authenticator>(isFunction, "must be a function").optional(),
+  codec: z
+    .custom<Codec>(
+      (value) => hasFunction(value, "encode") && hasFunction(value, "decode"),
+      "must have encode and decode",
+    )
+    .optional(),
+  examples: z.array(z.strictObject({ workflow: z.string(), input: z.unknown() })).default([]),
+});
+
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
+
+function isWorkflow(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "onWorkerLoss" in value && hasFunction(value, "run");
+}
+
+function hasFunction(value: unknown, name: string): boolean {
+  return typeof value === "object" && value !== null && isFunction((value as Record<string, unknown>)[name]);
+}
+
+/**
+ * Checks a configuration and fills in its defaults. The one entry: command, host and handlers know workflows through it.
+ * @throws GhoulsError configuration_invalid with the paths of what is wrong
+ */
+export function defineConfig(options: ConfigOptions): Config {
+  const parsed = Shape.safeParse(options);
+  if (!parsed.success) {
+    throw new GhoulsError("configuration_invalid", "the configuration is not valid", {
+      issues: parsed.error.issues.map((issue) => ({
+        path: `/${issue.path.map(String).join("/")}`,
+        message: issue.message,
+      })),
+      fix: parsed.error.issues
+        .map((issue) => `${issue.path.map(String).join(".")}: ${issue.message}`)
+        .join("; "),
+    });
+  }
+  const { data } = parsed;
+  for (const { name, queue } of data.workflows) {
+    if (queue !== undefined && !Object.hasOwn(data.queues, queue)) {
+      throw new GhoulsError(
+        "configuration_invalid",
+        `workflow "${name}" names the queue "${queue}", which is not configured`,
+        {
+          fix: `Add it to queues, or name one of: ${Object.keys(data.queues).join(", ")}.`,
+        },
+      );
+    }
+  }
+  return {
+    workflows: data.workflows,
+    route: data.route,
+    queues: data.queues,
+    database: data.database,
+    auth: data.auth,
+    codec: data.codec ?? identityCodec,
+    examples: data.examples,
+  };
+}

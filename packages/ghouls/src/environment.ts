@@ -1,0 +1,81 @@
+import { GhoulsError, queueUrlVariable, type Principal } from "@ghouls/core";
+import * as z from "zod";
+
+/** What a process of Ghouls reads from its environment, once. */
+export interface Environment {
+  readonly databaseUrl: string;
+  readonly schema: string | undefined;
+  readonly region: string;
+  readonly endpoint: string | undefined;
+  /** URLs of those queues of the configuration that have one. */
+  readonly queueUrls: Readonly<Record<string, string>>;
+  /** Identity of this process for its supervisor; undefined where it makes its own. */
+  readonly workerId: string | undefined;
+  /** The tokens of a local host; none elsewhere. */
+  readonly devTokens: ReadonlyMap<string, Principal>;
+  readonly build: string;
+}
+
+const Variables = z.object({
+  DATABASE_URL: z.string({ error: "is missing: the connection string of the application's role" }).min(1),
+  DATABASE_DRIVER: z.literal("pg", { error: 'only "pg" is available in this version' }).default("pg"),
+  GHOULS_SCHEMA: z.string().min(1).optional(),
+  AWS_REGION: z.string().min(1).default("us-east-1"),
+  AWS_ENDPOINT_URL: z.url().optional(),
+  GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
+  GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
+  GHOULS_DEV_TOKENS: z
+    .string()
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: "custom", message: "is not JSON" });
+        return z.NEVER;
+      }
+    })
+    .pipe(
+      z.record(
+        z.string().min(16),
+        z.object({ tenantId: z.string(), subject: z.string(), roles: z.array(z.string()) }),
+      ),
+    )
+    .optional(),
+});
+
+/**
+ * Reads the environment for a configuration's queues.
+ * @throws GhoulsError configuration_invalid naming each variable; values are never repeated
+ */
+export function readEnvironment(
+  variables: Readonly<Record<string, string | undefined>>,
+  queues: readonly string[],
+): Environment {
+  const parsed = Variables.safeParse(variables);
+  if (!parsed.success) {
+    const issues = parsed.error.issues.map((issue) => ({
+      path: String(issue.path[0] ?? ""),
+      message: issue.message,
+    }));
+    throw new GhoulsError("configuration_invalid", "the environment is not complete", {
+      issues,
+      fix: issues.map((issue) => `${issue.path} ${issue.message}`).join("; "),
+    });
+  }
+  const { data } = parsed;
+  return {
+    databaseUrl: data.DATABASE_URL,
+    schema: data.GHOULS_SCHEMA,
+    region: data.AWS_REGION,
+    endpoint: data.AWS_ENDPOINT_URL,
+    queueUrls: Object.fromEntries(
+      queues.flatMap((queue) => {
+        const url = variables[queueUrlVariable(queue)];
+        return url === undefined || url === "" ? [] : [[queue, url]];
+      }),
+    ),
+    workerId: data.GHOULS_WORKER_ID,
+    devTokens: new Map(Object.entries(data.GHOULS_DEV_TOKENS ?? {})),
+    build: data.GHOULS_BUILD,
+  };
+}

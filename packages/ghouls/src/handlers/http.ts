@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import type { wire } from "@ghouls/core";
+import { createAdmissionApp, createApiApp, createHttpApp, type FetchHandler } from "@ghouls/api";
+import { createAdmission, createReads, type ReadinessCheck } from "@ghouls/engine";
+import { handle, type LambdaContext as HonoContext, type LambdaEvent } from "hono/aws-lambda";
+import type { Config } from "../config.ts";
+import { schemaOf } from "../digest/digest.ts";
+import { once, openRuntime, type Runtime, type RuntimeOverrides } from "../runtime.ts";
+
+type HttpHandler = (event: LambdaEvent, context?: HonoContext) => Promise<unknown>;
+
+/** The admission function behind API Gateway: the routes that commit. */
+export function createAdmissionHandler(config: Config, overrides: RuntimeOverrides = {}): HttpHandler {
+  return onLambda(fetchOf(config, overrides, (runtime) => createAdmissionApp(admissionParts(runtime))));
+}
+
+/** The api function behind API Gateway: the routes that read. */
+export function createApiHandler(config: Config, overrides: RuntimeOverrides = {}): HttpHandler {
+  return onLambda(fetchOf(config, overrides, (runtime) => createApiApp(readParts(runtime))));
+}
+
+/** Both as one fetch handler, for a server. */
+export function createFetch(config: Config, overrides: RuntimeOverrides = {}): FetchHandler {
+  return fetchOf(config, overrides, (runtime) =>
+    createHttpApp({ ...admissionParts(runtime), ...readParts(runtime) }),
+  );
+}
+
+function fetchOf(
+  config: Config,
+  overrides: RuntimeOverrides,
+  make: (runtime: Runtime) => FetchHandler,
+): FetchHandler {
+  let app: FetchHandler | undefined;
+  const runtime = once(() => openRuntime(config, overrides));
+  return async (request) => {
+    const opened = await runtime();
+    app ??= make(opened);
+    return app(request);
+  };
+}
+
+function onLambda(fetchHandler: FetchHandler): HttpHandler {
+  return handle({ fetch: (request: Request) => fetchHandler(request) } as Parameters<typeof handle>[0]);
+}
+
+function edgeOf(runtime: Runtime) {
+  return { authenticate: runtime.authenticate, requestId: () => randomUUID(), log: runtime.log };
+}
+
+function admissionParts(runtime: Runtime) {
+  return { ...edgeOf(runtime), admission: admissionOf(runtime) };
+}
+
+export function admissionOf(runtime: Runtime) {
+  const { ledger, queue, registry, codec, ids, faults, log, config } = runtime;
+  return createAdmission({
+    ledger,
+    queue,
+    registry,
+    codec,
+    ids,
+    faults,
+    log,
+    route: config.route,
+    queues: Object.keys(config.queues),
+  });
+}
+
+function readParts(runtime: Runtime) {
+  return {
+    ...edgeOf(runtime),
+    reads: createReads(runtime),
+    workflows: () => workflowsOf(runtime),
+    readiness: () => readinessOf(runtime),
+  };
+}
+
+function workflowsOf({ registry }: Runtime): wire.WorkflowList {
+  return {
+    workflows: registry.all().map(({ definition, digest }) => ({
+      name: definition.name,
+      version: definition.version,
+      digest,
+      queue: definition.queue ?? "runs",
+      onWorkerLoss: definition.onWorkerLoss,
+      inputSchema: schemaOf(definition.input),
+      outputSchema: definition.output === undefined ? null : schemaOf(definition.output),
+    })),
+  };
+}
+
+async function readinessOf({ ledger }: Runtime): Promise<ReadinessCheck[]> {
+  try {
+    const { applied, known } = await ledger.schemaVersion();
+    return [
+      { name: "ledger", ok: true, detail: "PostgreSQL answers" },
+      {
+        name: "schema",
+        ok: applied >= known,
+        detail: `migration ${applied} is applied, this code needs ${known}`,
+      },
+    ];
+  } catch (error) {
+    return [
+      {
+        name: "ledger",
+        ok: false,
+        detail: error instanceof Error ? error.message.slice(0, 200) : "no answer",
+      },
+    ];
+  }
+}

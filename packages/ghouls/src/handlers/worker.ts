@@ -1,0 +1,58 @@
+import { DEFAULT_EXECUTION_SETTINGS, work, type ExecutionDeps } from "@ghouls/engine";
+import { durationMs } from "@ghouls/core";
+import type { Config } from "../config.ts";
+import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
+import type { LambdaContext, SqsBatchResponse, SqsEvent } from "./lambda.ts";
+
+/**
+ * The worker function: carries the runs that an SQS event names. Throws where nothing could be looked at, so that the
+ * whole batch comes back; otherwise answers which messages come back.
+ */
+export function createWorker(
+  config: Config,
+  overrides: RuntimeOverrides = {},
+): (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse> {
+  const runtime = once(async () => {
+    const opened = await openRuntime(config, overrides);
+    await opened.ledger.workflows.record(opened.registry.pins(), opened.environment.build);
+    return opened;
+  });
+  return async (event, context) => {
+    const opened = await runtime();
+    const [first] = event.Records;
+    if (first === undefined) return { batchItemFailures: [] };
+    const queue = queueOfArn(first.eventSourceARN, opened.environment);
+    const outcomes = await work(event.Records, executionOf(opened), {
+      queue,
+      limitMs: durationMs(config.queues[queue]?.functionTimeout ?? "15m"),
+      remainingMs: () => context.getRemainingTimeInMillis(),
+    });
+    return {
+      batchItemFailures: outcomes
+        .filter((outcome) => !outcome.done)
+        .map(({ messageId }) => ({ itemIdentifier: messageId })),
+    };
+  };
+}
+
+function executionOf(runtime: Runtime): ExecutionDeps {
+  const { ledger, queue, registry, codec, ids, faults, log, logWith, worker } = runtime;
+  return {
+    ledger,
+    queue,
+    registry,
+    codec,
+    ids,
+    faults,
+    log,
+    worker,
+    logFor: ({ runId, seq }) =>
+      logWith({
+        runId,
+        enqueueSeq: seq,
+      }),
+    clock: { monotonicMs: () => performance.now() },
+    chance: Math.random,
+    settings: DEFAULT_EXECUTION_SETTINGS,
+  };
+}

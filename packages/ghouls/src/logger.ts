@@ -1,0 +1,21 @@
+import type { LogFields, Logger } from "@ghouls/core";
+
+type Level = keyof Logger;
+
+/**
+ * One JSON line for each entry, as CloudWatch takes them. Only scalar fields are written, each bounded; line breaks are
+ * escaped by JSON, so that nothing can forge a line.
+ */
+export function jsonLogger(write: (line: string) => void, now: () => string, fixed: LogFields = {}): Logger {
+  const log =
+    (level: Level) =>
+    (message: string, fields: LogFields = {}): void => {
+      const entry: Record<string, unknown> = { time: now(), level, message: message.slice(0, 1_000) };
+      for (const [key, value] of Object.entries({ ...fixed, ...fields })) {
+        if (key in entry || value === undefined) continue;
+        entry[key] = typeof value === "string" ? value.slice(0, 1_000) : value;
+      }
+      write(`${JSON.stringify(entry)}\n`);
+    };
+  return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+}

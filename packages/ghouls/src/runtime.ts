@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import {
+  GhoulsError,
+  noFaults,
+  type Authenticator,
+  type Codec,
+  type FaultInjector,
+  type Ids,
+  type LogFields,
+  type Logger,
+  type QueuePort,
+} from "@ghouls/core";
+import { openSqs } from "@ghouls/aws";
+import { Registry } from "@ghouls/engine";
+import { openLedger, type Ledger } from "@ghouls/ledger";
+import type { Config } from "./config.ts";
+import { workflowDigest } from "./digest/digest.ts";
+import { readEnvironment, type Environment } from "./environment.ts";
+import { jsonLogger } from "./logger.ts";
+
+/** What a process of Ghouls is made of. One per process: functions stay warm over many invocations. */
+export interface Runtime {
+  readonly config: Config;
+  readonly environment: Environment;
+  readonly ledger: Ledger;
+  readonly queue: QueuePort;
+  readonly registry: Registry;
+  readonly codec: Codec;
+  readonly ids: Ids;
+  readonly faults: FaultInjector;
+  readonly log: Logger;
+  readonly logWith: (fields: LogFields) => Logger;
+  readonly authenticate: Authenticator;
+  readonly worker: string;
+  close(): Promise<void>;
+}
+
+/** What tests and hosts put in another's place. */
+export interface RuntimeOverrides {
+  readonly variables?: Readonly<Record<string, string | undefined>>;
+  readonly faults?: FaultInjector;
+  readonly write?: (line: string) => void;
+}
+
+/** Opens what a handler needs. Connections are made by the first call that needs one. */
+export async function openRuntime(config: Config, overrides: RuntimeOverrides = {}): Promise<Runtime> {
+  const environment = readEnvironment(overrides.variables ?? process.env, Object.keys(config.queues));
+  const faults = overrides.faults ?? noFaults;
+  const write = overrides.write ?? ((line: string) => void process.stdout.write(line));
+  const logWith = (fields: LogFields) => jsonLogger(write, () => new Date().toISOString(), fields);
+  const log = logWith({});
+  const registered = await Promise.all(
+    config.workflows.map(async (definition) => ({ definition, digest: await workflowDigest(definition) })),
+  );
+  const ledger = openLedger({
+    connectionString: environment.databaseUrl,
+    schema: environment.schema ?? config.database.schema,
+    maxConnections: config.database.maxConnections,
+    preparedStatements: config.database.preparedStatements,
+    faults,
+    chance: Math.random,
+  });
+  const queue = openSqs({
+    region: environment.region,
+    ...(environment.endpoint === undefined ? {} : { endpoint: environment.endpoint }),
+    queueUrls: environment.queueUrls,
+    faults,
+    random: Math.random,
+  });
+  return {
+    config,
+    environment,
+    ledger,
+    queue,
+    registry: new Registry(registered),
+    codec: config.codec,
+    ids: { next: () => randomUUID() },
+    faults,
+    log,
+    logWith,
+    authenticate: authenticatorOf(config, environment),
+    worker: environment.workerId ?? `worker-${randomUUID()}`,
+    close: async () => {
+      queue.close();
+      await ledger.close();
+    },
+  };
+}
+
+/** The configured authenticator, else the local host's tokens; with neither nobody is let in. */
+function authenticatorOf(config: Config, environment: Environment): Authenticator {
+  if (config.auth !== undefined) return config.auth;
+  return (token) => Promise.resolve(environment.devTokens.get(token));
+}
+
+/** Opens a runtime once and keeps it; an opening that failed is tried again by the next invocation. */
+export function once(open: () => Promise<Runtime>): () => Promise<Runtime> {
+  let opened: Promise<Runtime> | undefined;
+  return () => {
+    opened ??= open().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+}
+
+/** The queue that an event's ARN names. @throws GhoulsError configuration_invalid */
+export function queueOfArn(arn: string, environment: Environment): string {
+  const name = arn.split(":").at(-1) ?? "";
+  const found = Object.entries(environment.queueUrls).find(([, url]) => url.split("/").at(-1) === name);
+  if (found === undefined) {
+    throw new GhoulsError(
+      "configuration_invalid",
+      `no queue of the configuration has the name ${name.slice(0, 100)}`,
+      {
+        fix: "Set GHOULS_QUEUE_<NAME>_URL of this function to the queue that invokes it.",
+      },
+    );
+  }
+  return found[0];
+}

@@ -1,0 +1,94 @@
+import { fileURLToPath } from "node:url";
+import {
+  GhoulsError,
+  QUEUE_NAME,
+  durationMs,
+  type Duration,
+  type OnWorkerLoss,
+  type WorkflowContext,
+  type WorkflowDefinition,
+} from "@ghouls/core";
+import type * as z from "zod";
+
+export interface WorkflowOptions<Input extends z.ZodType, Output extends z.ZodType> {
+  /** Stable: runs are pinned to name, version and digest. */
+  readonly name: string;
+  /** A whole number from 1. */
+  readonly version: number;
+  /** Has no default: "resume" says that steps may be repeated after a lost worker, "fail" ends the run. */
+  readonly onWorkerLoss: OnWorkerLoss;
+  /** Queue of runs that name none; "runs" where absent. */
+  readonly queue?: string;
+  /** How long a run may take from its admission, such as "7d". */
+  readonly deadline?: Duration;
+  readonly input: Input;
+  /** What `run` returns is checked by it. */
+  readonly output?: Output;
+  /** `import.meta.url` of the module that defines the workflow, where `workflow` is called by code elsewhere. */
+  readonly module?: string;
+  run(context: WorkflowContext, input: z.output<Input>): Promise<z.input<Output>>;
+}
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/i;
+
+/**
+ * Defines a workflow.
+ * @throws GhoulsError configuration_invalid, with what to write instead
+ */
+export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
+  options: WorkflowOptions<Input, Output>,
+): WorkflowDefinition<z.output<Input>, z.output<Output>> {
+  const refuse = (message: string, fix: string) =>
+    new GhoulsError("configuration_invalid", `workflow "${String(options.name)}": ${message}`, { fix });
+  if (typeof options.name !== "string" || !NAME.test(options.name)) {
+    throw refuse(
+      "the name is not taken",
+      'Use letters, digits, ".", "_" and "-", at most 100, such as "release-gate".',
+    );
+  }
+  if (!Number.isInteger(options.version) || options.version < 1 || options.version > 1_000_000) {
+    throw refuse("the version is not taken", "Use a whole number from 1.");
+  }
+  if (options.onWorkerLoss !== "resume" && options.onWorkerLoss !== "fail") {
+    throw refuse(
+      "onWorkerLoss is missing",
+      'Say "resume" if its steps may be repeated after a lost worker, or "fail" if a lost worker ends the run.',
+    );
+  }
+  if (options.queue !== undefined && !QUEUE_NAME.test(options.queue)) {
+    throw refuse(`the queue "${options.queue}" is not taken`, "Name one of the configuration's queues.");
+  }
+  if (typeof options.input?.safeParseAsync !== "function")
+    throw refuse("input is no schema", "Give a zod schema.");
+  if (typeof options.run !== "function")
+    throw refuse("run is no function", "Give `async run(ctx, input) { … }`.");
+  return {
+    name: options.name,
+    version: options.version,
+    onWorkerLoss: options.onWorkerLoss,
+    queue: options.queue,
+    deadlineMs: options.deadline === undefined ? undefined : durationMs(options.deadline),
+    input: options.input as unknown as z.ZodType<z.output<Input>>,
+    output: options.output as unknown as z.ZodType<z.output<Output>> | undefined,
+    module: pathOf(options.module ?? callerOf(workflow)),
+    run: (context, input) => options.run(context, input) as Promise<z.output<Output>>,
+  };
+}
+
+function pathOf(module: string | undefined): string | undefined {
+  return module?.startsWith("file:") ? fileURLToPath(module) : module;
+}
+
+/** The file of the code that called a function of ours, by V8's structured stack. */
+function callerOf(boundary: (...args: never[]) => unknown): string | undefined {
+  const holder: { stack?: unknown } = {};
+  const prepare = Object.getOwnPropertyDescriptor(Error, "prepareStackTrace");
+  try {
+    Error.prepareStackTrace = (_error, frames) => frames[0]?.getFileName();
+    Error.captureStackTrace(holder, boundary);
+    return typeof holder.stack === "string" ? holder.stack : undefined;
+  } finally {
+    if (prepare === undefined) Reflect.deleteProperty(Error, "prepareStackTrace");
+    else Object.defineProperty(Error, "prepareStackTrace", prepare);
+  }
+}
