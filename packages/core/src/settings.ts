@@ -1,7 +1,9 @@
 import * as z from "zod";
 import { isDuration } from "./duration.ts";
 
-const duration = z.string().refine(isDuration, 'write a whole number and a unit, such as "90s" or "15m"');
+const duration = z
+  .string()
+  .refine((text): boolean => isDuration(text), 'write a whole number and a unit, such as "90s" or "15m"');
 
 /** Queue names become parts of environment variables and SQS queue names. */
 export const QUEUE_NAME = /^[a-z][a-z0-9-]{0,31}$/;

@@ -1,31 +1,24 @@
 import {
-  RandomStream,
   StepFailedError,
   describeCall,
   describeFailure,
-  idempotencyKeyOf,
-  serialize,
-  sha256,
-  UnserializableError,
   type AnyWorkflow,
   type Failure,
-  type Jsonified,
   type Logger,
   type StepContext,
   type StepOptions,
-  type WorkflowContext,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { Calls, type OpenCall } from "./calls.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
+import { JournalWriter } from "./journal-writer.ts";
+import { liveStep, whyNotNow } from "./live-step.ts";
 import type { LoadedEntry } from "./loaded-journal.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
-import { runStep, type StepEnd } from "./step-run.ts";
-
-/** Largest journal of a run, in bytes of its stored results. */
-export const MAX_JOURNAL_BYTES = 32 * 1_048_576;
+import type { StepEnd } from "./step-run.ts";
+import { workflowContext } from "./workflow-context.ts";
 
 interface FinishedStep {
   readonly call: OpenCall;
@@ -44,13 +37,13 @@ export class Hop {
   readonly #invocation: Invocation;
   readonly #journal: readonly LoadedEntry[];
   readonly #log: Logger;
+  readonly #writer: JournalWriter;
   readonly #abort = new AbortController();
   readonly #calls = new Calls();
   readonly #finished: FinishedStep[] = [];
   #now: Date;
   #live = false;
   #inFlight = 0;
-  #journalBytes: number;
   #mayWrite = true;
   #refused = false;
   #end: HopEnd | undefined;
@@ -70,7 +63,7 @@ export class Hop {
     this.#invocation = invocation;
     this.#log = deps.logFor(claim);
     this.#now = claim.admittedAt;
-    this.#journalBytes = claim.journalBytes;
+    this.#writer = new JournalWriter(claim, deps);
   }
 
   /**
@@ -88,7 +81,15 @@ export class Hop {
   }
 
   #invoke(input: unknown): void {
-    const body = async () => this.#workflow.run(this.#context(), input as never);
+    const context = workflowContext({
+      claim: this.#claim,
+      log: this.#log,
+      abortSignal: this.#abort.signal,
+      isLive: () => this.#live,
+      now: () => this.#now,
+      step: (name, run, options) => this.#step(name, run, options),
+    });
+    const body = async () => this.#workflow.run(context, input as never);
     body().then(
       (output) => this.#decide({ kind: "returned", output }),
       (error: unknown) => this.#decide(failureOf(error)),
@@ -166,53 +167,10 @@ export class Hop {
       this.#log.warn("a step ended after its hop; its outcome is not journaled", { step: call.id.name });
       return;
     }
-    const written = await this.#write(call, end, tookMs);
-    if (written === undefined) return;
-    this.#resolve(call, end.outcome, written.text ?? null, end.tries, written.completedAt);
+    const answer = await this.#writer.write(call.id, end, tookMs);
+    if (!answer.written) return this.#decide(answer.end);
+    this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);
     await comeToRest();
-  }
-
-  async #write(
-    call: OpenCall,
-    end: Exclude<StepEnd, { outcome: "abandoned" }>,
-    tookMs: number,
-  ): Promise<{ text: string | undefined; completedAt: Date } | undefined> {
-    try {
-      const text = serialize(end.outcome === "ok" ? end.value : end.failure);
-      const { tenantId, runId } = this.#claim;
-      const stored =
-        text === undefined ? null : await this.#deps.codec.encode(text, { tenantId, runId, kind: "result" });
-      const bytes = stored === null ? 0 : Buffer.byteLength(stored);
-      if (this.#journalBytes + bytes > MAX_JOURNAL_BYTES) {
-        throw new UnserializableError(
-          "too_large",
-          `it would bring the run's journal above ${MAX_JOURNAL_BYTES} bytes`,
-        );
-      }
-      const entry = await this.#deps.ledger.journal.appendIfClaimed(this.#claim, {
-        ...call.id,
-        outcome: end.outcome,
-        resultText: stored,
-        resultDigest: stored === null ? null : sha256(stored),
-        resultBytes: bytes,
-        tries: end.tries,
-        tookMs,
-      });
-      if (entry === null) {
-        this.#decide({ kind: "fenced" });
-        return undefined;
-      }
-      this.#journalBytes += bytes;
-      await this.#deps.faults("worker.after-journal", call.id.name);
-      return { text, completedAt: entry.completedAt };
-    } catch (error) {
-      this.#decide(
-        error instanceof UnserializableError
-          ? refusal(error.reason, `the result of step "${call.id.name}": ${error.message}`, call.id.name)
-          : { kind: "unknown", error },
-      );
-      return undefined;
-    }
   }
 
   #resolve(
@@ -263,80 +221,19 @@ export class Hop {
 
   #start(call: OpenCall, run: (context: StepContext) => unknown, options: ResolvedStepOptions): void {
     if (this.#end !== undefined && this.#end.kind !== "returned") return;
-    const { claim, deps } = { claim: this.#claim, deps: this.#deps };
-    const elapsedMs = deps.clock.monotonicMs() - this.#invocation.claimedAtMs;
-    if (claim.deadlineAt !== null && claim.claimedAt.getTime() + elapsedMs >= claim.deadlineAt.getTime()) {
-      return this.#decide(
-        refusal("deadline", `the run's deadline has passed before step "${call.id.name}"`, call.id.name),
-      );
-    }
-    const remainingMs = this.#invocation.remainingMs();
-    if (options.timeoutMs > remainingMs - deps.settings.settleReserveMs) {
-      return this.#decide(
-        refusal(
-          "out_of_time",
-          `step "${call.id.name}" may take ${options.timeoutMs} ms, but only ${Math.floor(remainingMs)} ms remain of this invocation, and a run cannot move to another one yet`,
-          call.id.name,
-        ),
-      );
-    }
+    const { clock } = this.#deps;
+    const refused = whyNotNow(call.id.name, options.timeoutMs, this.#claim, this.#deps, this.#invocation);
+    if (refused !== undefined) return this.#decide(refused);
     this.#inFlight += 1;
-    const startedMs = deps.clock.monotonicMs();
-    void this.#carryOut(call, run, options).then((end) => {
-      this.#inFlight -= 1;
-      this.#finished.push({ call, end, tookMs: deps.clock.monotonicMs() - startedMs });
-      this.#wake.resolve();
-    });
-  }
-
-  async #carryOut(
-    call: OpenCall,
-    run: (context: StepContext) => unknown,
-    options: ResolvedStepOptions,
-  ): Promise<StepEnd> {
-    const { faults, settings, chance, ledger } = this.#deps;
-    try {
-      await faults("worker.before-step", call.id.name);
-      const end = await runStep({
-        name: call.id.name,
-        idempotencyKey: idempotencyKeyOf(this.#claim.firstRunId, call.id),
-        options,
-        run,
-        hopSignal: this.#abort.signal,
-        log: this.#log,
-        chance,
-        overdueAfterMs: settings.overdueAfterMs,
-        onOverdue: () => {
-          ledger.runs
-            .raiseAttention(this.#claim, `step_overdue: ${call.id.name}`)
-            .catch((error: unknown) =>
-              this.#log.warn("attention could not be raised", { error: String(error).slice(0, 200) }),
-            );
-        },
-      });
-      await faults("worker.after-step", call.id.name);
-      return end;
-    } catch (error) {
-      return { outcome: "error", failure: describeFailure(error), tries: 1 };
-    }
-  }
-
-  #context(): WorkflowContext {
-    const { runId, agent, requestedBy, deadlineAt } = this.#claim;
-    const stream = new RandomStream(runId, 0, "");
-    return {
-      runId,
-      agent,
-      requestedBy,
-      deadline: deadlineAt ?? undefined,
-      abortSignal: this.#abort.signal,
-      log: whileLive(this.#log, () => this.#live),
-      step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions) =>
-        this.#step(name, run, options) as Promise<Jsonified<T>>,
-      now: () => new Date(this.#now),
-      random: () => stream.random(),
-      uuid: () => stream.uuid(),
-    };
+    const startedMs = clock.monotonicMs();
+    const { claim, log, abort } = { claim: this.#claim, log: this.#log, abort: this.#abort };
+    void liveStep({ call: call.id, claim, run, options, hopSignal: abort.signal, log }, this.#deps).then(
+      (end) => {
+        this.#inFlight -= 1;
+        this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });
+        this.#wake.resolve();
+      },
+    );
   }
 }
 
@@ -345,14 +242,4 @@ function failureOf(error: unknown): HopEnd {
     return { kind: "failed", failure: { code: "step_failed", ...describeFailure(error), step: error.step } };
   }
   return { kind: "failed", failure: { code: "workflow_failed", ...describeFailure(error) } };
-}
-
-/** What a replay says again was said before. */
-function whileLive(log: Logger, isLive: () => boolean): Logger {
-  const only =
-    (level: keyof Logger): Logger["info"] =>
-    (message, fields) => {
-      if (isLive()) log[level](message, fields);
-    };
-  return { debug: only("debug"), info: only("info"), warn: only("warn"), error: only("error") };
 }

@@ -1,0 +1,53 @@
+import {
+  RandomStream,
+  type Jsonified,
+  type Logger,
+  type StepContext,
+  type StepOptions,
+  type WorkflowContext,
+} from "@ghouls/core";
+import type { ClaimedRun } from "@ghouls/ledger";
+
+/** What the context asks of the hop behind it. */
+export interface ContextSource {
+  readonly claim: ClaimedRun;
+  readonly log: Logger;
+  readonly abortSignal: AbortSignal;
+  isLive(): boolean;
+  /** Completion time of the last resolved entry. */
+  now(): Date;
+  step(
+    name: string,
+    run: (context: StepContext) => unknown,
+    options: StepOptions | undefined,
+  ): Promise<unknown>;
+}
+
+/** The `ctx` of a workflow. Chance and time are the run's own, so that a replay sees the same. */
+export function workflowContext(source: ContextSource): WorkflowContext {
+  const { runId, agent, requestedBy, deadlineAt } = source.claim;
+  const stream = new RandomStream(runId, 0, "");
+  return {
+    runId,
+    agent,
+    requestedBy,
+    deadline: deadlineAt ?? undefined,
+    abortSignal: source.abortSignal,
+    log: whileLive(source),
+    step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions) =>
+      source.step(name, run, options) as Promise<Jsonified<T>>,
+    now: () => new Date(source.now()),
+    random: () => stream.random(),
+    uuid: () => stream.uuid(),
+  };
+}
+
+/** What a replay says again was said before. */
+function whileLive(source: ContextSource): Logger {
+  const only =
+    (level: keyof Logger): Logger["info"] =>
+    (message, fields) => {
+      if (source.isLive()) source.log[level](message, fields);
+    };
+  return { debug: only("debug"), info: only("info"), warn: only("warn"), error: only("error") };
+}
