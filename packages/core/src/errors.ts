@@ -123,7 +123,7 @@ export function describeFailure(thrown: unknown): Failure {
       message: bounded(`a value that is no Error was thrown: ${text ?? typeof thrown}`, MAX_FAILURE_MESSAGE),
     };
   } catch {
-    return { name: "Error", message: `a ${typeof thrown} that cannot be described was thrown` };
+    return { name: "Error", message: `a value of type ${typeof thrown} that cannot be described was thrown` };
   }
 }
 
