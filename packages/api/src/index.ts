@@ -1,1 +1,3 @@
-export {};
+export * from "./apps.ts";
+export type { EdgeDependencies, FetchHandler } from "./context.ts";
+export { openApiDocument } from "./document.ts";

@@ -1,1 +1,6 @@
-export {};
+export { ensureQueues } from "./ensure-queue.ts";
+export type { QueueAddress, QueueSpec } from "./ensure-queue.ts";
+export type { SqsConnection } from "./connection.ts";
+export type { CallOptions, SqsApi } from "./sqs-api.ts";
+export { createSqsQueue, openSqs } from "./sqs-queue.ts";
+export type { SqsOptions, SqsQueue, SqsQueueOptions } from "./sqs-queue.ts";

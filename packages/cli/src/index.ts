@@ -1,1 +1,2 @@
-export {};
+export type { Diagnosis, Io, LedgerTools, LocalHost } from "./io.ts";
+export { run } from "./program.ts";

@@ -1,1 +1,3 @@
-export {};
+export * from "./client.ts";
+export { ProblemError, UnreachableError } from "./errors.ts";
+export type { CallOptions, ClientOptions } from "./transport.ts";

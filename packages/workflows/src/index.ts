@@ -1,1 +1,3 @@
-export {};
+export { hello } from "./hello.ts";
+export { releaseGate } from "./release-gate/release-gate.ts";
+export { route } from "./route.ts";

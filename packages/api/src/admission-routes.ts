@@ -1,0 +1,53 @@
+import { wire } from "@ghouls/core";
+import { createRoute, z } from "@hono/zod-openapi";
+import { permit } from "./authentication.ts";
+import { jsonBody } from "./body.ts";
+import { answer, problems, security } from "./responses.ts";
+import { Admitted, BatchAdmitted, BatchRequest, Released, RunRequest } from "./schemas.ts";
+
+export const submitRun = createRoute({
+  method: "post",
+  path: "/v1/runs",
+  operationId: "submitRun",
+  summary: "Admit a run",
+  security,
+  middleware: [permit("runs:admit"), jsonBody] as const,
+  request: {
+    headers: z.object({ "idempotency-key": wire.IdempotencyKey.optional() }),
+    body: { required: true, content: { "application/json": { schema: RunRequest } } },
+  },
+  responses: {
+    202: answer("The run is committed; it was there before where `created` is false.", Admitted),
+    ...problems(400, 401, 403, 404, 409, 413, 415, 422, 503),
+  },
+});
+
+export const submitBatch = createRoute({
+  method: "post",
+  path: "/v1/runs/batch",
+  operationId: "submitBatch",
+  summary: "Admit many runs in one commit",
+  security,
+  middleware: [permit("runs:admit"), jsonBody] as const,
+  request: { body: { required: true, content: { "application/json": { schema: BatchRequest } } } },
+  responses: {
+    202: answer("One outcome for each member, in their order.", BatchAdmitted),
+    ...problems(400, 401, 403, 404, 413, 415, 422, 503),
+  },
+});
+
+export const releaseRun = createRoute({
+  method: "post",
+  path: "/v1/runs/{id}/release",
+  operationId: "releaseRun",
+  summary: "Release a held run",
+  security,
+  middleware: [permit("runs:release")] as const,
+  request: { params: z.object({ id: z.string() }) },
+  responses: {
+    200: answer("Released now, or before where `released` is false.", Released),
+    ...problems(401, 403, 404, 409, 503),
+  },
+});
+
+export const ADMISSION_ROUTES = [submitRun, submitBatch, releaseRun] as const;

@@ -1,0 +1,209 @@
+import { wire } from "@ghouls/core";
+import * as z from "zod";
+import { beforeEach, describe, expect, it } from "vitest";
+import { createAdmissionApp, createApiApp, createHttpApp } from "./apps.ts";
+import type { FetchHandler } from "./context.ts";
+import { openApiDocument } from "./document.ts";
+import { ABSENT_ID, ask, Fakes, RUN_ID } from "./fakes.support.ts";
+
+const SINGLE = JSON.stringify({ workflow: "hello", input: { name: "world" } });
+const BATCH = JSON.stringify({ runs: [{ workflow: "hello", input: 1, idempotencyKey: "k1" }] });
+
+/** Every route that needs a token, with what it answers and who may not have it. */
+const SECURED = [
+  { method: "POST", path: "/v1/runs", body: SINGLE, status: 202, schema: wire.Admitted, refused: "decider" },
+  {
+    method: "POST",
+    path: "/v1/runs/batch",
+    body: BATCH,
+    status: 202,
+    schema: wire.BatchAdmitted,
+    refused: "decider",
+  },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/release`,
+    status: 200,
+    schema: wire.Released,
+    refused: "decider",
+  },
+  { method: "GET", path: "/v1/runs", status: 200, schema: wire.RunPage, refused: "nobody" },
+  { method: "GET", path: `/v1/runs/${RUN_ID}`, status: 200, schema: wire.RunView, refused: "nobody" },
+  {
+    method: "GET",
+    path: `/v1/runs/${RUN_ID}/timeline`,
+    status: 200,
+    schema: wire.Timeline,
+    refused: "nobody",
+  },
+  { method: "GET", path: "/v1/workflows", status: 200, schema: wire.WorkflowList, refused: "nobody" },
+] as const;
+
+const PUBLIC = ["/healthz", "/readyz", "/openapi.json"];
+
+let fakes: Fakes;
+let app: FetchHandler;
+
+beforeEach(() => {
+  fakes = new Fakes();
+  app = createHttpApp(fakes);
+});
+
+async function problem(response: Response): Promise<wire.Problem> {
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+  return z.strictObject(wire.Problem.shape).parse(await response.json());
+}
+
+const code = (document: wire.Problem) => document.type.replace("urn:ghouls:problem:", "");
+
+describe.each(SECURED)("$method $path", (route) => {
+  const request = (token: string | null) =>
+    ask(route.method, route.path, { token, ...("body" in route ? { body: route.body } : {}) });
+
+  it("answers a token of the right role in the shape of the wire", async () => {
+    const response = await app(request("operator"));
+    expect(response.status).toBe(route.status);
+    const body: unknown = await response.json();
+    expect(route.schema.parse(body)).toEqual(body);
+  });
+
+  it.each([
+    ["no token", null],
+    ["an unknown token", "stranger"],
+    ["the name of a prototype's member", "__proto__"],
+  ])("refuses %s with 401 before it looks at the request", async (_case, token) => {
+    const response = await app(request(token));
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toBe("Bearer");
+    expect(code(await problem(response))).toBe("unauthenticated");
+    expect(fakes.admission.admitted).toEqual([]);
+  });
+
+  it("refuses a role without the permission with 403", async () => {
+    const response = await app(request(route.refused));
+    expect(response.status).toBe(403);
+    expect(code(await problem(response))).toBe("forbidden");
+    expect(fakes.admission.admitted).toEqual([]);
+  });
+});
+
+describe("the table of routes", () => {
+  it("is the whole document: a route that nobody tested for its token is found here", () => {
+    const documented = Object.entries(openApiDocument().paths ?? {}).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${path.replace("{id}", RUN_ID)}`),
+    );
+    const tested = [
+      ...SECURED.map((route) => `${route.method} ${route.path}`),
+      "GET /healthz",
+      "GET /readyz",
+    ];
+    expect(documented.toSorted()).toEqual(tested.toSorted());
+  });
+
+  it.each(PUBLIC)("%s answers without a token", async (path) => {
+    expect((await app(ask("GET", path, { token: null }))).status).toBe(200);
+  });
+
+  it("splits between the two applications without a rest", async () => {
+    const admission = createAdmissionApp(fakes);
+    const api = createApiApp(fakes);
+    for (const route of SECURED) {
+      const make = () => ask(route.method, route.path, "body" in route ? { body: route.body } : {});
+      const statuses = [(await admission(make())).status, (await api(make())).status];
+      expect(statuses.filter((status) => status === route.status)).toHaveLength(1);
+      expect(statuses.filter((status) => status === 404 || status === 405)).toHaveLength(1);
+    }
+  });
+});
+
+describe("tokens", () => {
+  it.each([
+    "Basic operator",
+    "operator",
+    "Bearer",
+    "Bearer operator, Bearer operator",
+    `Bearer ${"a".repeat(10_000)}`,
+  ])("does not take %.60s", async (authorization) => {
+    const response = await app(ask("GET", "/v1/runs", { token: null, headers: { authorization } }));
+    expect(response.status).toBe(401);
+  });
+
+  it("takes the scheme in any case", async () => {
+    const headers = { authorization: "bearer operator" };
+    expect((await app(ask("GET", "/v1/runs", { token: null, headers }))).status).toBe(200);
+  });
+
+  it("answers 500 and not 200 when the authenticator itself fails", async () => {
+    fakes.authenticate = () => Promise.reject(new Error("kms: secret"));
+    const broken = createHttpApp(fakes);
+    const response = await broken(ask("GET", "/v1/runs"));
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toContain("kms");
+  });
+});
+
+describe("tenants", () => {
+  it("gives another tenant's run, an absent one and a malformed id the same 404", async () => {
+    const answers = await Promise.all(
+      ["", "/timeline", "/release"].flatMap((suffix) =>
+        [
+          { id: RUN_ID, token: "foreign" },
+          { id: ABSENT_ID, token: "operator" },
+          { id: "not-a-run", token: "operator" },
+          { id: RUN_ID.toUpperCase(), token: "operator" },
+          { id: "%00", token: "operator" },
+          { id: "'%20or%20true", token: "operator" },
+        ].map(async ({ id, token }) => {
+          const response = await app(
+            ask(suffix === "/release" ? "POST" : "GET", `/v1/runs/${id}${suffix}`, { token }),
+          );
+          expect(response.status).toBe(404);
+          return JSON.stringify(await problem(response));
+        }),
+      ),
+    );
+    expect(new Set(answers).size).toBe(1);
+  });
+
+  it("takes the tenant from the principal, whatever the request says", async () => {
+    await app(ask("GET", "/v1/runs", { token: "foreign", headers: { "x-tenant-id": "t1" } }));
+    expect(fakes.reads.lists.map((list) => list.tenantId)).toEqual(["t2"]);
+    const body = JSON.stringify({ workflow: "hello", tenantId: "t1" });
+    expect((await app(ask("POST", "/v1/runs", { token: "foreign", body }))).status).toBe(422);
+  });
+});
+
+describe("list filters", () => {
+  const listed = async (query: string) => {
+    const response = await app(ask("GET", `/v1/runs${query}`));
+    return response.status === 200 ? fakes.reads.lists.at(-1) : problem(response);
+  };
+
+  it("takes statuses repeated and with commas, and pages of 50 by default", async () => {
+    expect(await listed("")).toEqual({ tenantId: "t1", filter: {}, page: { limit: 50 } });
+    expect(
+      await listed("?status=DONE&status=FAILED,QUEUED&workflow=hello&attention=false&limit=200&cursor=abc"),
+    ).toEqual({
+      tenantId: "t1",
+      filter: { status: ["DONE", "FAILED", "QUEUED"], workflow: "hello", attention: false },
+      page: { limit: 200, cursor: "abc" },
+    });
+    expect(await listed("?status=DONE")).toMatchObject({ filter: { status: ["DONE"] } });
+  });
+
+  it.each([
+    ["?limit=0", "/query/limit"],
+    ["?limit=201", "/query/limit"],
+    ["?limit=1e2", "/query/limit"],
+    ["?limit=1&limit=2", "/query/limit"],
+    ["?status=done", "/query/status/0"],
+    ["?status=", "/query/status/0"],
+    ["?attention=yes", "/query/attention"],
+    ["?cursor=", "/query/cursor"],
+    ["?worklfow=hello", "/query/worklfow"],
+    ["?__proto__=1", "/query/__proto__"],
+  ])("refuses %s: a filter that is not understood must not widen the list", async (query, path) => {
+    expect(await listed(query)).toMatchObject({ status: 422, errors: [{ path }] });
+    expect(fakes.reads.lists).toEqual([]);
+  });
+});

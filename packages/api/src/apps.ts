@@ -1,0 +1,36 @@
+import type { wire } from "@ghouls/core";
+import type { AdmissionService, ReadinessCheck, ReadService } from "@ghouls/engine";
+import { mountAdmission } from "./admission.ts";
+import type { EdgeDependencies, FetchHandler } from "./context.ts";
+import { createFrame } from "./frame.ts";
+import { mountReads } from "./reads.ts";
+
+export interface AdmissionAppDependencies extends EdgeDependencies {
+  readonly admission: AdmissionService;
+}
+
+export interface ApiAppDependencies extends EdgeDependencies {
+  readonly reads: ReadService;
+  /** The registered workflows of this build. */
+  readonly workflows: () => wire.WorkflowList;
+  /** What `/readyz` tells; no checks at all count as not ready. */
+  readonly readiness: () => Promise<readonly ReadinessCheck[]>;
+}
+
+/** `POST /v1/runs`, `/v1/runs/batch` and `/v1/runs/:id/release` (design.md §3, Admit; §6). */
+export function createAdmissionApp(dependencies: AdmissionAppDependencies): FetchHandler {
+  return createFrame(dependencies, (app) => mountAdmission(app, dependencies.admission));
+}
+
+/** The routes that read, with health, readiness and the OpenAPI document of both applications (design.md §6). */
+export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
+  return createFrame(dependencies, (app) => mountReads(app, dependencies));
+}
+
+/** Both applications in one handler, for one machine. */
+export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDependencies): FetchHandler {
+  return createFrame(dependencies, (app) => {
+    mountAdmission(app, dependencies.admission);
+    mountReads(app, dependencies);
+  });
+}

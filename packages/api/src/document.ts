@@ -1,0 +1,25 @@
+import { OpenAPIHono } from "@hono/zod-openapi";
+import { ADMISSION_ROUTES } from "./admission-routes.ts";
+import { READ_ROUTES } from "./read-routes.ts";
+import { BEARER_SCHEME } from "./responses.ts";
+
+/** The OpenAPI 3.1 document of both applications together, whichever of them answers. */
+export function openApiDocument() {
+  const { openAPIRegistry: registry, getOpenAPI31Document } = new OpenAPIHono();
+  registry.registerComponent("securitySchemes", BEARER_SCHEME, { type: "http", scheme: "bearer" });
+  for (const route of [...ADMISSION_ROUTES, ...READ_ROUTES]) {
+    // The registry copies every field that it does not know into the document.
+    const { middleware: _middleware, ...documented } = route as typeof route & { middleware?: unknown };
+    registry.registerPath(documented);
+  }
+  return getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: {
+      title: "Ghouls",
+      version: "1",
+      description: "Durable runs. Errors are RFC 9457 problems; `type` is stable.",
+      license: { name: "MIT", url: "https://opensource.org/license/mit" },
+    },
+    servers: [{ url: "/" }],
+  });
+}

@@ -1,0 +1,173 @@
+import { GhoulsError, isRunId, type Logger, type Principal, type wire } from "@ghouls/core";
+import type {
+  AdmissionRequest,
+  AdmissionService,
+  ReadinessCheck,
+  ReadService,
+  RunFilter,
+} from "@ghouls/engine";
+import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
+
+/** In-memory stand-ins for the services behind the edge, for unit tests of the edge alone. */
+
+export const RUN_ID = "0b0c7e9e-7d1c-4c39-9c53-0a4b7e1f2d3c";
+export const ABSENT_ID = "ffffffff-7d1c-4c39-9c53-0a4b7e1f2d3c";
+
+const AT = "2026-01-02T03:04:05.678Z";
+const WORKFLOW = { name: "hello", version: 1, digest: "d1" };
+
+const PRINCIPALS: Readonly<Record<string, Principal>> = {
+  operator: { tenantId: "t1", subject: "olga", roles: ["operator"] },
+  submitter: { tenantId: "t1", subject: "sam", roles: ["submitter"] },
+  decider: { tenantId: "t1", subject: "dora", roles: ["decider"] },
+  nobody: { tenantId: "t1", subject: "nora", roles: ["__proto__", "toString"] },
+  foreign: { tenantId: "t2", subject: "fred", roles: ["operator"] },
+};
+
+const ADMITTED: wire.Admitted = {
+  runId: RUN_ID,
+  created: true,
+  status: "QUEUED",
+  enqueueSeq: 1,
+  workflow: WORKFLOW,
+  queue: "runs",
+  priority: 5,
+  held: false,
+};
+
+const VIEW: wire.RunView = {
+  runId: RUN_ID,
+  workflow: WORKFLOW,
+  status: "DONE",
+  queue: "runs",
+  priority: 5,
+  agent: null,
+  idempotencyKey: null,
+  requestedBy: "sam",
+  enqueueSeq: 1,
+  steps: 1,
+  errorCode: null,
+  attention: null,
+  quarantine: null,
+  pausedAt: null,
+  deadlineAt: null,
+  createdAt: AT,
+  startedAt: AT,
+  finishedAt: AT,
+  input: { name: "world" },
+  output: { greeting: "Hello, world." },
+  error: null,
+};
+
+/** As PostgreSQL does: a text that is no UUID is an error there, not an absent row. */
+function castToUuid(runId: string): void {
+  if (!isRunId(runId)) throw new Error(`22P02 invalid input syntax for type uuid: "${runId}"`);
+}
+
+class FakeAdmission implements AdmissionService {
+  readonly admitted: { principal: Principal; request: AdmissionRequest }[] = [];
+  /** Thrown in place of any answer. */
+  failure: { thrown: unknown } | undefined;
+
+  #failIfTold(): void {
+    if (this.failure !== undefined) throw this.failure.thrown;
+  }
+
+  async admit(principal: Principal, request: AdmissionRequest): Promise<wire.Admitted> {
+    this.#failIfTold();
+    this.admitted.push({ principal, request });
+    return ADMITTED;
+  }
+
+  async admitBatch(principal: Principal, requests: readonly AdmissionRequest[]): Promise<wire.BatchAdmitted> {
+    this.#failIfTold();
+    this.admitted.push(...requests.map((request) => ({ principal, request })));
+    return { runs: requests.map(() => ({ outcome: "admitted" as const, run: ADMITTED })) };
+  }
+
+  async release(principal: Principal, runId: string): Promise<wire.Released> {
+    this.#failIfTold();
+    castToUuid(runId);
+    if (runId !== RUN_ID || principal.tenantId !== "t1")
+      throw new GhoulsError("not_found", "There is no such run.");
+    return { runId, enqueueSeq: 1, released: true };
+  }
+}
+
+class FakeReads implements ReadService {
+  readonly lists: { tenantId: string; filter: RunFilter; page: { limit: number; cursor?: string } }[] = [];
+  failure: { thrown: unknown } | undefined;
+
+  async getRun(tenantId: string, runId: string): Promise<wire.RunView | undefined> {
+    if (this.failure !== undefined) throw this.failure.thrown;
+    castToUuid(runId);
+    return tenantId === "t1" && runId === RUN_ID ? VIEW : undefined;
+  }
+
+  async listRuns(
+    tenantId: string,
+    filter: RunFilter,
+    page: { limit: number; cursor?: string },
+  ): Promise<wire.RunPage> {
+    this.lists.push({ tenantId, filter, page });
+    const { input: _input, output: _output, error: _error, ...summary } = VIEW;
+    return { runs: tenantId === "t1" ? [summary] : [], nextCursor: null };
+  }
+
+  async getTimeline(tenantId: string, runId: string): Promise<wire.Timeline | undefined> {
+    castToUuid(runId);
+    if (tenantId !== "t1" || runId !== RUN_ID) return undefined;
+    return { runId, status: "DONE", entries: [{ kind: "admitted", at: AT }] };
+  }
+}
+
+export interface LogLine {
+  readonly message: string;
+  readonly fields: unknown;
+}
+
+export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
+  readonly admission = new FakeAdmission();
+  readonly reads = new FakeReads();
+  readonly lines: LogLine[] = [];
+  readonly log: Logger;
+  checks: () => Promise<readonly ReadinessCheck[]> = () =>
+    Promise.resolve([{ name: "ledger", ok: true, detail: "answers" }]);
+
+  constructor() {
+    const keep = (message: string, fields?: unknown) => void this.lines.push({ message, fields });
+    this.log = { debug: keep, info: keep, warn: keep, error: keep };
+  }
+
+  authenticate = (token: string): Promise<Principal | undefined> =>
+    Promise.resolve(Object.hasOwn(PRINCIPALS, token) ? PRINCIPALS[token] : undefined);
+  readonly requestId = (): string => "generated-1";
+  readonly workflows = (): wire.WorkflowList => ({
+    workflows: [{ ...WORKFLOW, queue: "runs", onWorkerLoss: "resume", inputSchema: {}, outputSchema: null }],
+  });
+  readonly readiness = (): Promise<readonly ReadinessCheck[]> => this.checks();
+}
+
+/** A request to the application, as the operator unless told otherwise. */
+export function ask(
+  method: string,
+  path: string,
+  options: {
+    token?: string | null;
+    body?: NonNullable<RequestInit["body"]>;
+    headers?: Record<string, string>;
+    duplex?: "half";
+  } = {},
+): Request {
+  const token = options.token === undefined ? "operator" : options.token;
+  return new Request(`http://ghouls.test${path}`, {
+    method,
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+      ...options.headers,
+    },
+    ...(options.body === undefined ? {} : { body: options.body }),
+    ...(options.duplex === undefined ? {} : { duplex: options.duplex }),
+  });
+}

@@ -1,0 +1,101 @@
+import { statesOf, wire } from "@ghouls/core";
+import { createRoute, z } from "@hono/zod-openapi";
+import { permit } from "./authentication.ts";
+import { answer, problems, security } from "./responses.ts";
+import { Health, Readiness, RunPage, RunView, Timeline, WorkflowList } from "./schemas.ts";
+
+const RUN_STATES = statesOf("run");
+const DEFAULT_PAGE = 50;
+
+/** Repeatable, or one list with commas; a strict object, so that a misspelt filter is not silently no filter. */
+const RunQuery = z.strictObject({
+  status: z
+    .preprocess(
+      (value) => [value].flat().flatMap((item) => (typeof item === "string" ? item.split(",") : [item])),
+      z.array(z.enum(RUN_STATES)).max(RUN_STATES.length),
+    )
+    .optional()
+    .openapi({ type: "array", items: { type: "string", enum: RUN_STATES }, param: { explode: true } }),
+  workflow: z.string().min(1).max(100).optional(),
+  attention: z
+    .enum(["true", "false"])
+    .transform((value) => value === "true")
+    .optional(),
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, "a whole number")
+    .transform(Number)
+    .pipe(z.int().min(1).max(wire.MAX_PAGE))
+    .default(DEFAULT_PAGE)
+    .openapi({ type: "integer", minimum: 1, maximum: wire.MAX_PAGE, default: DEFAULT_PAGE }),
+  cursor: z.string().min(1).max(500).optional(),
+});
+
+const RunParams = z.object({ id: z.string() });
+
+export const listRuns = createRoute({
+  method: "get",
+  path: "/v1/runs",
+  operationId: "listRuns",
+  summary: "List runs, newest first",
+  security,
+  middleware: [permit("runs:read")] as const,
+  request: { query: RunQuery },
+  responses: { 200: answer("One page.", RunPage), ...problems(401, 403, 422, 503) },
+});
+
+export const getRun = createRoute({
+  method: "get",
+  path: "/v1/runs/{id}",
+  operationId: "getRun",
+  summary: "Read a run",
+  security,
+  middleware: [permit("runs:read")] as const,
+  request: { params: RunParams },
+  responses: { 200: answer("The run.", RunView), ...problems(401, 403, 404, 503) },
+});
+
+export const getTimeline = createRoute({
+  method: "get",
+  path: "/v1/runs/{id}/timeline",
+  operationId: "getTimeline",
+  summary: "Read what happened to a run, in order",
+  security,
+  middleware: [permit("runs:read")] as const,
+  request: { params: RunParams },
+  responses: { 200: answer("The timeline.", Timeline), ...problems(401, 403, 404, 503) },
+});
+
+export const listWorkflows = createRoute({
+  method: "get",
+  path: "/v1/workflows",
+  operationId: "listWorkflows",
+  summary: "List the registered workflows",
+  security,
+  middleware: [permit("workflows:read")] as const,
+  responses: { 200: answer("All registered versions.", WorkflowList), ...problems(401, 403) },
+});
+
+export const healthz = createRoute({
+  method: "get",
+  path: "/healthz",
+  operationId: "healthz",
+  summary: "Whether the process answers",
+  security: [],
+  responses: { 200: answer("It does.", Health), ...problems() },
+});
+
+export const readyz = createRoute({
+  method: "get",
+  path: "/readyz",
+  operationId: "readyz",
+  summary: "Whether requests can be served",
+  security: [],
+  responses: {
+    200: answer("They can.", Readiness),
+    503: answer("They cannot: a check failed.", Readiness),
+    ...problems(),
+  },
+});
+
+export const READ_ROUTES = [listRuns, getRun, getTimeline, listWorkflows, healthz, readyz] as const;

@@ -1,0 +1,71 @@
+import { isRunId, type Logger, type wire } from "@ghouls/core";
+import type { ReadinessCheck, ReadService } from "@ghouls/engine";
+import { openApiDocument } from "./document.ts";
+import type { Application } from "./frame.ts";
+import { nameOf, runNotFound } from "./problems.ts";
+import { getRun, getTimeline, healthz, listRuns, listWorkflows, readyz } from "./read-routes.ts";
+
+export interface ReadDependencies {
+  readonly reads: ReadService;
+  readonly workflows: () => wire.WorkflowList;
+  readonly readiness: () => Promise<readonly ReadinessCheck[]>;
+  readonly log: Logger;
+}
+
+/** The routes that only read. The tenant is the principal's and comes from nowhere else. */
+export function mountReads(app: Application, dependencies: ReadDependencies): void {
+  const { reads } = dependencies;
+
+  app.openapi(listRuns, async (context) => {
+    const { status, workflow, attention, limit, cursor } = context.req.valid("query");
+    const page = await reads.listRuns(
+      context.get("principal").tenantId,
+      {
+        ...(status === undefined ? {} : { status }),
+        ...(workflow === undefined ? {} : { workflow }),
+        ...(attention === undefined ? {} : { attention }),
+      },
+      { limit, ...(cursor === undefined ? {} : { cursor }) },
+    );
+    return context.json(page, 200);
+  });
+
+  app.openapi(getRun, async (context) => {
+    const { id } = context.req.valid("param");
+    const run = isRunId(id) ? await reads.getRun(context.get("principal").tenantId, id) : undefined;
+    if (run === undefined) throw runNotFound();
+    return context.json(run, 200);
+  });
+
+  app.openapi(getTimeline, async (context) => {
+    const { id } = context.req.valid("param");
+    const timeline = isRunId(id) ? await reads.getTimeline(context.get("principal").tenantId, id) : undefined;
+    if (timeline === undefined) throw runNotFound();
+    return context.json(timeline, 200);
+  });
+
+  app.openapi(listWorkflows, (context) => context.json(dependencies.workflows(), 200));
+  mountPublic(app, dependencies);
+}
+
+function mountPublic(app: Application, dependencies: ReadDependencies): void {
+  app.openapi(healthz, (context) => context.json({ status: "ok" as const }, 200));
+
+  app.openapi(readyz, async (context) => {
+    let checks: readonly ReadinessCheck[];
+    try {
+      checks = await dependencies.readiness();
+    } catch (thrown) {
+      dependencies.log.error("readiness failed", {
+        requestId: context.get("requestId"),
+        name: nameOf(thrown),
+      });
+      checks = [{ name: "readiness", ok: false, detail: "the checks could not be made" }];
+    }
+    const ready = checks.length > 0 && checks.every((check) => check.ok);
+    return context.json({ ready, checks: [...checks] }, ready ? 200 : 503);
+  });
+
+  const document = openApiDocument();
+  app.get("/openapi.json", (context) => context.json(document, 200));
+}

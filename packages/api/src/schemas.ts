@@ -1,0 +1,28 @@
+import { wire } from "@ghouls/core";
+import { z } from "@hono/zod-openapi";
+
+/**
+ * The wire schemas under their names in the OpenAPI document. They are made in `@ghouls/core` before zod learns
+ * `.openapi()`, so that each is cloned first.
+ */
+const named = <S extends z.ZodType>(name: string, schema: S): S => schema.clone().openapi(name) as S;
+
+export const RunRequest = named("RunRequest", wire.RunRequest);
+export const BatchRequest = named("BatchRequest", wire.BatchRequest);
+export const Admitted = named("Admitted", wire.Admitted);
+export const BatchAdmitted = named("BatchAdmitted", wire.BatchAdmitted);
+export const Released = named("Released", wire.Released);
+export const RunView = named("RunView", wire.RunView);
+export const RunPage = named("RunPage", wire.RunPage);
+export const Timeline = named("Timeline", wire.Timeline);
+export const WorkflowList = named("WorkflowList", wire.WorkflowList);
+export const Problem = named("Problem", wire.Problem);
+
+export const Health = named("Health", z.object({ status: z.literal("ok") }));
+export const Readiness = named(
+  "Readiness",
+  z.object({
+    ready: z.boolean(),
+    checks: z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() })),
+  }),
+);

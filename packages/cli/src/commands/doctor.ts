@@ -1,0 +1,61 @@
+import type { Command } from "commander";
+import { act, withJson, type CommonOptions, type Context } from "../command.ts";
+import { given, readDevFile } from "../dev-file.ts";
+import { EXIT, usageError } from "../failure.ts";
+import type { Diagnosis, Io } from "../io.ts";
+import { jsonText, printable, table } from "../printable.ts";
+
+interface DoctorOptions extends CommonOptions {
+  readonly databaseUrl?: string;
+  readonly schema: string;
+  readonly dataDir: string;
+}
+
+/** `ghouls doctor`: the invariants of the ledger, with the rows that break them (design.md §4). */
+export function addDoctor(program: Command, context: Context): void {
+  const command = withJson(program.command("doctor"))
+    .description("check the invariants of the ledger; exit code 1 where one is broken")
+    .option(
+      "--database-url <url>",
+      "the application's connection (else DATABASE_URL, else the running `ghouls dev`)",
+    )
+    .option("--schema <name>", "schema of the ledger", "ghouls")
+    .option("--data-dir <folder>", "data folder of `ghouls dev`", ".ghouls");
+  const options = () => command.opts<DoctorOptions>();
+  command.action(act(context, options, () => doctor(context.io, options())));
+}
+
+async function doctor(io: Io, options: DoctorOptions): Promise<number> {
+  const connectionString =
+    options.databaseUrl ?? given(io, "DATABASE_URL") ?? (await readDevFile(io, options.dataDir))?.databaseUrl;
+  if (connectionString === undefined) {
+    throw usageError(
+      "no database is named",
+      "Start `ghouls dev` in this folder, give --database-url or set DATABASE_URL.",
+    );
+  }
+  const ledger = io.ledger.openLedger({ connectionString, schema: options.schema, maxConnections: 1 });
+  let diagnoses: readonly Diagnosis[];
+  try {
+    diagnoses = await ledger.doctor();
+  } finally {
+    await ledger.close();
+  }
+  const ok = diagnoses.length > 0 && diagnoses.every((diagnosis) => diagnosis.ok);
+  io.out(options.json === true ? `${jsonText({ ok, checks: diagnoses })}\n` : readable(diagnoses));
+  return ok ? EXIT.ok : EXIT.failed;
+}
+
+function readable(diagnoses: readonly Diagnosis[]): string {
+  const rows = diagnoses.map(({ check, ok, rows: broken }) => [
+    ok ? "ok" : "BROKEN",
+    String(broken.length),
+    check,
+  ]);
+  const broken = diagnoses
+    .filter(({ ok }) => !ok)
+    .map(({ check, rows: found }) =>
+      [`\n${printable(check)}\n`, ...found.map((row) => `  ${printable(jsonText(row))}\n`)].join(""),
+    );
+  return table(["RESULT", "ROWS", "CHECK"], rows) + broken.join("");
+}

@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import { act, withJson, type CommonOptions, type Context } from "../command.ts";
+import { given } from "../dev-file.ts";
+import { EXIT, usageError } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { jsonText, printable } from "../printable.ts";
+
+interface MigrateOptions extends CommonOptions {
+  readonly databaseUrl?: string;
+  readonly schema: string;
+  readonly appRole: string;
+  readonly print?: boolean;
+}
+
+/** `ghouls migrate`: brings the ledger's schema up to this version. */
+export function addMigrate(program: Command, context: Context): void {
+  const command = withJson(program.command("migrate"))
+    .description("bring the schema of the ledger up to this version")
+    .option(
+      "--database-url <url>",
+      "the migrator's connection (else GHOULS_MIGRATION_DATABASE_URL, else DATABASE_URL)",
+    )
+    .option("--schema <name>", "schema of the ledger", "ghouls")
+    .option("--app-role <name>", "role that the application connects as", "ghouls_app")
+    .option("--print", "print the SQL of an empty schema and touch no database");
+  const options = () => command.opts<MigrateOptions>();
+  command.action(act(context, options, () => migrate(context.io, options())));
+}
+
+async function migrate(io: Io, options: MigrateOptions): Promise<number> {
+  const { schema, appRole: applicationRole } = options;
+  if (options.print === true) {
+    const sql = io.ledger.migrationSql({ schema, applicationRole });
+    io.out(options.json === true ? `${jsonText({ sql })}\n` : sql.endsWith("\n") ? sql : `${sql}\n`);
+    return EXIT.ok;
+  }
+  const connectionString =
+    options.databaseUrl ?? given(io, "GHOULS_MIGRATION_DATABASE_URL") ?? given(io, "DATABASE_URL");
+  if (connectionString === undefined) {
+    throw usageError(
+      "no database is named",
+      "Give --database-url, or set GHOULS_MIGRATION_DATABASE_URL to the connection string of the role that owns the schema.",
+    );
+  }
+  const { applied } = await io.ledger.migrate({ connectionString, schema, applicationRole });
+  if (options.json === true) io.out(`${jsonText({ schema, applied })}\n`);
+  else if (applied.length === 0) io.out(`The schema ${printable(schema)} is up to date.\n`);
+  else for (const { number, name } of applied) io.out(`applied ${number} ${printable(name)}\n`);
+  return EXIT.ok;
+}

@@ -1,0 +1,65 @@
+import { statesOf, wire } from "@ghouls/core";
+import { InvalidArgumentError, type Command } from "commander";
+import { act, wholeNumber, withApi, type CommonOptions, type Context } from "../command.ts";
+import { connect, type ConnectionOptions } from "../dev-file.ts";
+import { EXIT } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { jsonText, printable, table } from "../printable.ts";
+
+type Status = wire.RunSummary["status"];
+
+interface RunsOptions extends CommonOptions, ConnectionOptions {
+  readonly status?: readonly Status[];
+  readonly workflow?: string;
+  readonly attention?: boolean;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** `ghouls runs`: one page of runs, newest first. */
+export function addRuns(program: Command, context: Context): void {
+  const command = withApi(program.command("runs"))
+    .description("list runs, newest first")
+    .option("--status <list>", "only these, with commas; repeatable", statuses)
+    .option("--workflow <name>", "only this workflow")
+    .option("--attention", "only those that ask for a person")
+    .option("--limit <number>", `1 to ${wire.MAX_PAGE}`, wholeNumber(1, wire.MAX_PAGE))
+    .option("--cursor <cursor>", "where the page before ended");
+  const options = () => command.opts<RunsOptions>();
+  command.action(act(context, options, () => runs(context.io, options())));
+}
+
+async function runs(io: Io, options: RunsOptions): Promise<number> {
+  const client = await connect(io, options, "operator");
+  const page = await client.listRuns({
+    ...(options.status === undefined ? {} : { status: options.status }),
+    ...(options.workflow === undefined ? {} : { workflow: options.workflow }),
+    ...(options.attention === true ? { attention: true } : {}),
+    ...(options.limit === undefined ? {} : { limit: options.limit }),
+    ...(options.cursor === undefined ? {} : { cursor: options.cursor }),
+  });
+  if (options.json === true) {
+    io.out(`${jsonText(page)}\n`);
+    return EXIT.ok;
+  }
+  const rows = page.runs.map((run) => [
+    run.attention === null && run.quarantine === null ? run.status : `${run.status} !`,
+    `${run.workflow.name}@${run.workflow.version}`,
+    run.runId,
+    run.createdAt,
+    String(run.steps),
+  ]);
+  io.out(table(["STATUS", "WORKFLOW", "ID", "CREATED", "STEPS"], rows));
+  if (page.nextCursor !== null) io.err(`There are more: --cursor ${printable(page.nextCursor)}\n`);
+  return EXIT.ok;
+}
+
+function statuses(text: string, before: readonly Status[] = []): readonly Status[] {
+  const known = statesOf("run");
+  const given = text.split(",").map((part) => {
+    const status = known.find((each) => each === part.trim().toUpperCase());
+    if (status === undefined) throw new InvalidArgumentError(`"${part}" is none of ${known.join(", ")}.`);
+    return status;
+  });
+  return [...before, ...given];
+}

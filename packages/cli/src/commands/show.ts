@@ -1,0 +1,58 @@
+import type { wire } from "@ghouls/core";
+import type { Command } from "commander";
+import { act, withApi, type CommonOptions, type Context } from "../command.ts";
+import { connect, type ConnectionOptions } from "../dev-file.ts";
+import { EXIT } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { jsonText, printable } from "../printable.ts";
+import { timelineLine } from "../timeline.ts";
+
+type ShowOptions = CommonOptions & ConnectionOptions;
+
+/** `ghouls show`: one run and what happened to it. */
+export function addShow(program: Command, context: Context): void {
+  const command = withApi(program.command("show"))
+    .description("show a run and what happened to it")
+    .argument("<id>", "run id");
+  const options = () => command.opts<ShowOptions>();
+  command.action(act(context, options, (id: string) => show(context.io, id, options())));
+}
+
+async function show(io: Io, id: string, options: ShowOptions): Promise<number> {
+  const client = await connect(io, options, "operator");
+  const run = await client.getRun(id);
+  const timeline = await client.getTimeline(id);
+  if (options.json === true) io.out(`${jsonText({ run, timeline: timeline.entries })}\n`);
+  else io.out(`${describeRun(run)}\n${timeline.entries.map(timelineLine).join("")}`);
+  return EXIT.ok;
+}
+
+function describeRun(run: wire.RunView): string {
+  const { workflow, error } = run;
+  const facts: readonly (readonly [string, string | null])[] = [
+    ["run", run.runId],
+    ["status", run.errorCode === null ? run.status : `${run.status} (${run.errorCode})`],
+    ["workflow", `${workflow.name} version ${workflow.version}, digest ${workflow.digest}`],
+    ["queue", `${run.queue}, priority ${run.priority}`],
+    ["agent", run.agent],
+    ["asked by", run.requestedBy],
+    ["key", run.idempotencyKey],
+    ["delivery", String(run.enqueueSeq)],
+    ["steps", String(run.steps)],
+    ["attention", run.attention === null ? null : `${run.attention.reason}, since ${run.attention.at}`],
+    ["quarantine", run.quarantine === null ? null : `${run.quarantine.reason}, since ${run.quarantine.at}`],
+    ["paused", run.pausedAt],
+    ["deadline", run.deadlineAt],
+    ["created", run.createdAt],
+    ["started", run.startedAt],
+    ["finished", run.finishedAt],
+    ["input", jsonText(run.input)],
+    ["output", run.status === "DONE" ? jsonText(run.output) : null],
+    ["error", error === null ? null : `${error.name}: ${error.message}`],
+    ["failed step", error?.step ?? null],
+  ];
+  return facts
+    .filter((fact): fact is readonly [string, string] => fact[1] !== null)
+    .map(([name, value]) => `${name.padEnd(12)}${printable(value)}\n`)
+    .join("");
+}

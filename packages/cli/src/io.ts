@@ -1,0 +1,66 @@
+import { text } from "node:stream/consumers";
+import { migrate, migrationSql, openLedger } from "@ghouls/ledger";
+
+/** What the command needs of `@ghouls/local`. */
+export interface LocalHost {
+  /** Runs everything on this machine until it is told to end; answers with the exit code. */
+  runDev(options: {
+    readonly config: string;
+    readonly dataDir: string;
+    /** 0 for any; where undefined, the host chooses. */
+    readonly port: number | undefined;
+    readonly once: boolean;
+  }): Promise<number>;
+}
+
+/** What the command needs of `@ghouls/ledger`. */
+export interface LedgerTools {
+  migrate(options: { connectionString: string; schema: string; applicationRole: string }): Promise<{
+    readonly applied: readonly { readonly number: number; readonly name: string }[];
+  }>;
+  migrationSql(options: { schema: string; applicationRole: string }): string;
+  openLedger(options: { connectionString: string; schema: string; maxConnections: number }): {
+    doctor(): Promise<readonly Diagnosis[]>;
+    close(): Promise<void>;
+  };
+}
+
+/** One invariant of the ledger, with the rows that break it. */
+export interface Diagnosis {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** The world around the command, so that tests can stand in for it. */
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder that relative paths start from. */
+  readonly cwd: string;
+  out(text: string): void;
+  err(text: string): void;
+  readStdin(): Promise<string>;
+  /** Rejects with ERR_MODULE_NOT_FOUND where the package is not installed. */
+  loadLocal(): Promise<LocalHost>;
+  readonly ledger: LedgerTools;
+  /** Milliseconds between two reads of a watched run. */
+  readonly pollMs: number;
+}
+
+/** The world of this process. */
+export function processIo(): Io {
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    out: (line) => void process.stdout.write(line),
+    err: (line) => void process.stderr.write(line),
+    readStdin: () => text(process.stdin),
+    loadLocal: () => import("@ghouls/local"),
+    ledger: {
+      migrate,
+      migrationSql,
+      openLedger: (options) => openLedger({ ...options, chance: Math.random, applicationName: "ghouls-cli" }),
+    },
+    pollMs: 500,
+  };
+}

@@ -1,0 +1,42 @@
+import { Command, CommanderError } from "commander";
+import type { Context } from "./command.ts";
+import { addDev } from "./commands/dev.ts";
+import { addDoctor } from "./commands/doctor.ts";
+import { addInit } from "./commands/init.ts";
+import { addMigrate } from "./commands/migrate.ts";
+import { addRuns } from "./commands/runs.ts";
+import { addShow } from "./commands/show.ts";
+import { addSubmit } from "./commands/submit.ts";
+import { addWatch } from "./commands/watch.ts";
+import { EXIT } from "./failure.ts";
+import { processIo, type Io } from "./io.ts";
+
+/**
+ * The command `ghouls`. Never ends the process; whatever a command throws is told on stderr.
+ * @param argv the arguments after the program's name
+ * @returns the exit code: 0 done, 1 failed or refused, 2 called wrongly
+ */
+export async function run(argv: readonly string[], io: Io = processIo()): Promise<number> {
+  let exitCode: number = EXIT.ok;
+  const context: Context = {
+    io,
+    exit: (code) => {
+      exitCode = code;
+    },
+  };
+  const program = new Command("ghouls")
+    .description("Durable runs over the PostgreSQL that you already have.")
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) })
+    .addHelpText("after", "\nExit codes: 0 done, 1 failed or refused, 2 called wrongly.");
+  for (const add of [addInit, addDev, addMigrate, addSubmit, addRuns, addShow, addWatch, addDoctor]) {
+    add(program, context);
+  }
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  }
+  return exitCode;
+}

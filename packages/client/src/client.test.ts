@@ -1,0 +1,269 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { wire } from "@ghouls/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  ADMITTED,
+  AT,
+  breakOff,
+  hangUp,
+  json,
+  problem,
+  RUN_ID,
+  viewOf,
+  type Answer,
+} from "./answers.support.ts";
+import { createClient } from "./client.ts";
+import { ProblemError, UnreachableError } from "./errors.ts";
+import { pause, type ClientOptions } from "./transport.ts";
+
+interface Seen {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+let server: Server;
+let seen: Seen[];
+let answers: Answer[];
+let waits: number[];
+
+/** The last answer is given to every further request. */
+beforeEach(async () => {
+  seen = [];
+  answers = [];
+  waits = [];
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const { method, url, headers } = request;
+      seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
+      const answer = answers.length > 1 ? answers.shift() : answers[0];
+      answer?.(response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+function clientOf(options: Partial<ClientOptions> = {}) {
+  const { port } = server.address() as AddressInfo;
+  const sleep = (ms: number, signal?: AbortSignal) => {
+    waits.push(ms);
+    return pause(0, signal);
+  };
+  return createClient({ baseUrl: `http://127.0.0.1:${port}/`, token: "secret", sleep, ...options });
+}
+
+describe("submit", () => {
+  it("repeats a request whose answer was lost under the same key, so that no second run is made", async () => {
+    answers = [
+      hangUp,
+      breakOff,
+      problem("outcome_unknown", 503, { "retry-after": "2" }),
+      json(ADMITTED, 202),
+    ];
+    expect(await clientOf().submit({ workflow: "hello", input: { a: 1 } })).toEqual(ADMITTED);
+    expect(seen).toHaveLength(4);
+    expect(new Set(seen.map((request) => request.headers["idempotency-key"])).size).toBe(1);
+    expect(seen[0]?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(new Set(seen.map((request) => request.body))).toEqual(
+      new Set(['{"workflow":"hello","input":{"a":1}}']),
+    );
+    expect(waits).toEqual([200, 400, 2_000]);
+  });
+
+  it("keeps the caller's key and sends the token", async () => {
+    answers = [json(ADMITTED, 202)];
+    await clientOf().submit({ workflow: "hello" }, { idempotencyKey: "order-1" });
+    expect(seen[0]).toMatchObject({
+      method: "POST",
+      url: "/v1/runs",
+      headers: { "idempotency-key": "order-1", authorization: "Bearer secret" },
+    });
+  });
+
+  it("gives up after the tries it has, and says that the outcome is open", async () => {
+    answers = [hangUp];
+    const error = await clientOf({ tries: 3 })
+      .submit({ workflow: "hello" })
+      .catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(UnreachableError);
+    expect((error as UnreachableError).fix).toContain("same key");
+    expect(seen).toHaveLength(3);
+  });
+
+  it("does not repeat what will not pass: 409 is told at once with the fields of the problem", async () => {
+    answers = [problem("idempotency_conflict", 409)];
+    const error = await clientOf()
+      .submit({ workflow: "hello" })
+      .catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(ProblemError);
+    expect(error).toMatchObject({
+      status: 409,
+      code: "idempotency_conflict",
+      title: "T",
+      message: "in words",
+      detail: "in words",
+      fix: "do this",
+      requestId: "r1",
+      errors: [{ path: "/a", message: "m" }],
+    });
+    expect(seen).toHaveLength(1);
+  });
+
+  it("does not sit out a Retry-After that is longer than half a minute", async () => {
+    answers = [problem("ledger_unavailable", 503, { "retry-after": "3600" })];
+    await expect(clientOf().submit({ workflow: "hello" })).rejects.toMatchObject({
+      status: 503,
+      retryAfterSeconds: 3_600,
+    });
+    expect(waits).toEqual([]);
+  });
+
+  it("gives every member of a batch a key and repeats the batch with the same ones", async () => {
+    answers = [hangUp, json({ runs: [] }, 202)];
+    await clientOf().submitBatch({ runs: [{ workflow: "a" }, { workflow: "b", idempotencyKey: "mine" }] });
+    expect(seen[1]?.body).toBe(seen[0]?.body);
+    const { runs } = JSON.parse(seen[0]?.body ?? "") as wire.BatchRequest;
+    expect(runs).toMatchObject([
+      { idempotencyKey: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+      { idempotencyKey: "mine" },
+    ]);
+  });
+});
+
+describe("answers that are not ours", () => {
+  it.each([
+    ["a page of a gateway", (response: ServerResponse) => void response.writeHead(400).end("<html>"), 400],
+    ["JSON that is no problem", json({ message: "no" }, 403), 403],
+    ["a success of another shape", json({ runId: 7 }, 202), 202],
+    ["a success that is no JSON", (response: ServerResponse) => void response.writeHead(200).end("ok"), 200],
+  ])("are an error with their status: %s", async (_case, answer, status) => {
+    answers = [answer];
+    await expect(clientOf().submit({ workflow: "hello" })).rejects.toMatchObject({
+      name: "ProblemError",
+      code: "unexpected_answer",
+      status,
+    });
+  });
+
+  it("are not followed elsewhere with the token", async () => {
+    answers = [(response) => void response.writeHead(307, { location: "/v1/elsewhere" }).end()];
+    await expect(clientOf({ tries: 1 }).listWorkflows()).rejects.toBeInstanceOf(UnreachableError);
+    expect(seen.map((request) => request.url)).toEqual(["/v1/workflows"]);
+  });
+});
+
+describe("reads", () => {
+  it("send filters as the API takes them, and ids that cannot leave their place in the path", async () => {
+    const client = clientOf();
+    answers = [json({ runs: [], nextCursor: null })];
+    await client.listRuns();
+    await client.listRuns({
+      status: ["DONE", "FAILED"],
+      workflow: "a&b",
+      attention: true,
+      limit: 5,
+      cursor: "c=",
+    });
+    answers = [json(viewOf("DONE"))];
+    await client.getRun("../workflows?x");
+    answers = [json({ runId: RUN_ID, enqueueSeq: 1, released: true })];
+    await client.release(RUN_ID);
+    expect(seen.map((request) => `${request.method} ${request.url}`)).toEqual([
+      "GET /v1/runs",
+      "GET /v1/runs?status=DONE&status=FAILED&workflow=a%26b&attention=true&limit=5&cursor=c%3D",
+      "GET /v1/runs/..%2Fworkflows%3Fx",
+      `POST /v1/runs/${RUN_ID}/release`,
+    ]);
+  });
+
+  it("give up a server that never answers, after the timeout", async () => {
+    answers = [() => undefined];
+    await expect(clientOf({ tries: 1, timeoutMs: 30 }).getRun(RUN_ID)).rejects.toBeInstanceOf(
+      UnreachableError,
+    );
+  });
+
+  it("end with the caller's reason when its signal fires, before or while waiting for the answer", async () => {
+    const controller = new AbortController();
+    answers = [() => controller.abort(new Error("enough"))];
+    await expect(clientOf().getRun(RUN_ID, { signal: controller.signal })).rejects.toThrow("enough");
+    await expect(clientOf().getRun(RUN_ID, { signal: controller.signal })).rejects.toThrow("enough");
+    expect(seen).toHaveLength(1);
+  });
+});
+
+describe("waitForRun", () => {
+  it("reads until the run has ended and keeps the pace it was told", async () => {
+    answers = [json(viewOf("QUEUED")), json(viewOf("RUNNING")), json(viewOf("FAILED"))];
+    expect(await clientOf().waitForRun(RUN_ID, { pollMs: 70 })).toMatchObject({ status: "FAILED" });
+    expect(waits).toEqual([70, 70]);
+  });
+
+  it("stops between two reads when its signal fires", async () => {
+    const controller = new AbortController();
+    answers = [json(viewOf("RUNNING"))];
+    const sleep = (ms: number, signal?: AbortSignal) => {
+      queueMicrotask(() => controller.abort(new Error("enough")));
+      return pause(ms, signal);
+    };
+    await expect(
+      clientOf({ sleep }).waitForRun(RUN_ID, { pollMs: 60_000, signal: controller.signal }),
+    ).rejects.toThrow("enough");
+    await expect(pause(60_000, controller.signal)).rejects.toThrow("enough");
+  });
+});
+
+describe("watch", () => {
+  it("gives each entry once, a further publication too, and ends with the run", async () => {
+    const admitted = { kind: "admitted", at: AT } as const;
+    const delivery = (status: string) => ({
+      kind: "delivery",
+      at: AT,
+      enqueueSeq: 1,
+      cause: "admitted",
+      status,
+      dueAt: AT,
+    });
+    const published = (publications: number) => ({ kind: "published", at: AT, enqueueSeq: 1, publications });
+    const claimed = { kind: "claimed", at: AT, enqueueSeq: 1, worker: "w1" };
+    const step = (ordinal: number) => ({
+      kind: "step",
+      at: AT,
+      enqueueSeq: 1,
+      ordinal,
+      name: "s",
+      nth: 1,
+      outcome: "ok",
+      tries: 1,
+      startedAt: AT,
+    });
+    const finished = { kind: "finished", at: AT, status: "DONE", errorCode: null };
+    const timeline = (status: string, entries: unknown[]) => json({ runId: RUN_ID, status, entries });
+    answers = [
+      timeline("QUEUED", [admitted, delivery("PENDING"), published(1)]),
+      timeline("RUNNING", [admitted, delivery("CLAIMED"), published(2), claimed, step(1)]),
+      timeline("DONE", [admitted, delivery("SETTLED"), published(2), claimed, step(1), step(2), finished]),
+    ];
+    const entries: wire.TimelineEntry[] = [];
+    for await (const entry of clientOf().watch(RUN_ID)) entries.push(entry);
+    expect(entries).toEqual([
+      admitted,
+      delivery("PENDING"),
+      published(1),
+      published(2),
+      claimed,
+      step(1),
+      step(2),
+      finished,
+    ]);
+    expect(waits).toEqual([1_000, 1_000]);
+  });
+});

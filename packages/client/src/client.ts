@@ -1,0 +1,126 @@
+import { isTerminalRun, wire } from "@ghouls/core";
+import { createTransport, pause, type CallOptions, type ClientOptions, type Transport } from "./transport.ts";
+import { takeNew } from "./watch.ts";
+
+export interface SubmitOptions extends CallOptions {
+  /** Names this request for good: the same key and request give the same run. A random UUID where absent. */
+  readonly idempotencyKey?: string;
+}
+
+export interface RunQuery extends CallOptions {
+  readonly status?: readonly wire.RunSummary["status"][];
+  readonly workflow?: string;
+  readonly attention?: boolean;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface PollOptions extends CallOptions {
+  /** Milliseconds between two reads; 1,000 by default. */
+  readonly pollMs?: number;
+}
+
+export interface GhoulsClient {
+  /**
+   * Asks for a run. Where no answer comes it asks again, a bounded number of times, under the same key, so that at most
+   * one run is made.
+   */
+  submit(request: wire.RunRequest, options?: SubmitOptions): Promise<wire.Admitted>;
+  /** Asks for many in one commit. Members without a key get a random one. */
+  submitBatch(request: wire.BatchRequest, options?: CallOptions): Promise<wire.BatchAdmitted>;
+  /** Releases a held run. `released` is false where it had been released before, also by a try of this call. */
+  release(runId: string, options?: CallOptions): Promise<wire.Released>;
+  getRun(runId: string, options?: CallOptions): Promise<wire.RunView>;
+  /** One page, newest first. */
+  listRuns(query?: RunQuery): Promise<wire.RunPage>;
+  getTimeline(runId: string, options?: CallOptions): Promise<wire.Timeline>;
+  listWorkflows(options?: CallOptions): Promise<wire.WorkflowList>;
+  /** The run, once it has ended: DONE, FAILED or CANCELLED. */
+  waitForRun(runId: string, options?: PollOptions): Promise<wire.RunView>;
+  /** The entries of the timeline, each once, until the run has ended. */
+  watch(runId: string, options?: PollOptions): AsyncIterable<wire.TimelineEntry>;
+}
+
+/**
+ * A client of the HTTP API (design.md §6). Every answer is checked against the wire schemas.
+ * Each call throws ProblemError for a refusal, UnreachableError where no answer came, and the reason of its signal.
+ */
+export function createClient(options: ClientOptions): GhoulsClient {
+  const call = createTransport(options);
+  const sleep = options.sleep ?? pause;
+  const client: GhoulsClient = {
+    ...writes(call),
+    ...reads(call),
+    async waitForRun(runId, { pollMs = 1_000, signal } = {}) {
+      for (;;) {
+        const run = await client.getRun(runId, only(signal));
+        if (isTerminalRun(run.status)) return run;
+        await sleep(pollMs, signal);
+      }
+    },
+    async *watch(runId, { pollMs = 1_000, signal } = {}) {
+      const seen = new Set<string>();
+      for (;;) {
+        const timeline = await client.getTimeline(runId, only(signal));
+        yield* takeNew(timeline, seen);
+        if (isTerminalRun(timeline.status)) return;
+        await sleep(pollMs, signal);
+      }
+    },
+  };
+  return client;
+}
+
+const only = (signal: AbortSignal | undefined): CallOptions => (signal === undefined ? {} : { signal });
+
+const pathOf = (runId: string, suffix = "") => `/v1/runs/${encodeURIComponent(runId)}${suffix}`;
+
+function writes(call: Transport): Pick<GhoulsClient, "submit" | "submitBatch" | "release"> {
+  return {
+    submit: (request, { idempotencyKey = crypto.randomUUID(), signal } = {}) =>
+      call({
+        method: "POST",
+        path: "/v1/runs",
+        schema: wire.Admitted,
+        body: request,
+        headers: { "idempotency-key": idempotencyKey },
+        signal,
+      }),
+    submitBatch: (request, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: "/v1/runs/batch",
+        schema: wire.BatchAdmitted,
+        body: {
+          runs: request.runs.map((run) => ({
+            ...run,
+            idempotencyKey: run.idempotencyKey ?? crypto.randomUUID(),
+          })),
+        },
+        signal,
+      }),
+    release: (runId, { signal } = {}) =>
+      call({ method: "POST", path: pathOf(runId, "/release"), schema: wire.Released, signal }),
+  };
+}
+
+function reads(call: Transport): Pick<GhoulsClient, "getRun" | "listRuns" | "getTimeline" | "listWorkflows"> {
+  return {
+    getRun: (runId, { signal } = {}) =>
+      call({ method: "GET", path: pathOf(runId), schema: wire.RunView, signal }),
+    listRuns: ({ signal, ...query } = {}) =>
+      call({ method: "GET", path: `/v1/runs${searchOf(query)}`, schema: wire.RunPage, signal }),
+    getTimeline: (runId, { signal } = {}) =>
+      call({ method: "GET", path: pathOf(runId, "/timeline"), schema: wire.Timeline, signal }),
+    listWorkflows: ({ signal } = {}) =>
+      call({ method: "GET", path: "/v1/workflows", schema: wire.WorkflowList, signal }),
+  };
+}
+
+function searchOf({ status, ...rest }: Omit<RunQuery, "signal">): string {
+  const search = new URLSearchParams();
+  for (const each of status ?? []) search.append("status", each);
+  for (const [name, value] of Object.entries(rest)) if (value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? "" : `?${search.toString()}`;
+}

@@ -1,0 +1,17 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "ghouls";
+import { hello } from "./src/hello.ts";
+import { releaseGate } from "./src/release-gate/release-gate.ts";
+import { route } from "./src/route.ts";
+
+/** This repository's own. */
+const lockfile = fileURLToPath(new URL("../../package-lock.json", import.meta.url));
+
+export default defineConfig({
+  workflows: [hello, releaseGate],
+  route,
+  examples: [
+    { workflow: "hello", input: { name: "Ghouls" } },
+    { workflow: "release-gate", input: { lockfile } },
+  ],
+});

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "vitest";
+import type { Finding } from "./integrity.ts";
+import type { Evidence } from "./verdict.ts";
+import { decide, MAX_LISTED, summarise, Verdict } from "./verdict.ts";
+
+const finding = (outcome: Finding["outcome"], isGap = false): Finding => ({
+  package: "a@1",
+  outcome,
+  why: "w",
+  isGap,
+});
+const question = { package: "a", version: "1", licence: "X", why: "w" };
+
+function evidence(findings: readonly Finding[], changes: Partial<Evidence> = {}): Evidence {
+  return {
+    lockfile: { path: "/l", sha256: "0" },
+    policy: { name: "p", path: "/p", sha256: "0" },
+    components: 3,
+    questions: [],
+    questionsOmitted: 0,
+    bom: { path: "/b", bytes: 1, sha256: "0" },
+    requireIntegrity: true,
+    batches: [summarise(findings, null)],
+    ...changes,
+  };
+}
+
+describe("decide", () => {
+  test.each<[string, Evidence, "PASSED" | "REFUSED", RegExp]>([
+    ["all verified", evidence([finding("verified")]), "PASSED", /^1 package verified/],
+    [
+      "some not in the cache, as machines differ",
+      evidence([finding("not_in_cache")]),
+      "PASSED",
+      /not in the cache/,
+    ],
+    ["one mismatch", evidence([finding("verified"), finding("mismatch")]), "REFUSED", /another content/],
+    [
+      "no integrity, though the policy requires it",
+      evidence([finding("no_integrity", true)]),
+      "REFUSED",
+      /without an/,
+    ],
+    ["no integrity where none can be", evidence([finding("no_integrity")]), "PASSED", /0 packages verified/],
+    [
+      "no integrity, and a policy that does not mind",
+      evidence([finding("no_integrity", true)], { requireIntegrity: false }),
+      "PASSED",
+      /0 packages verified/,
+    ],
+    ["one question", evidence([], { questions: [question] }), "REFUSED", /^1 licence in question/],
+    [
+      "questions beyond the list",
+      evidence([], { questionsOmitted: 2 }),
+      "REFUSED",
+      /^2 licences in question/,
+    ],
+  ])("%s", (_, given, decision, reason) => {
+    const verdict = decide(given);
+    expect(verdict.decision).toBe(decision);
+    expect(verdict.reasons.join(" ")).toMatch(reason);
+    expect(Verdict.parse(verdict)).toEqual(verdict);
+  });
+
+  test("adds up all batches: a mismatch in any of them refuses, and a missing cache is told once", () => {
+    const batches = [summarise([finding("verified")], "/c"), summarise([finding("mismatch")], "/c")];
+    const verdict = decide(evidence([], { batches }));
+    expect(verdict).toMatchObject({
+      decision: "REFUSED",
+      integrity: { verified: 1, not_in_cache: 0, mismatch: 1, no_integrity: 0 },
+      mismatches: [{ package: "a@1", why: "w" }],
+    });
+    expect(verdict.reasons.filter((reason) => reason === "There is no npm cache at /c.")).toHaveLength(1);
+  });
+
+  test("lists a bounded number of findings, and counts them all", () => {
+    const many = Array.from({ length: MAX_LISTED + 1 }, () => finding("mismatch"));
+    const verdict = decide(evidence(many));
+    expect(verdict.mismatches).toHaveLength(MAX_LISTED);
+    expect(verdict.integrity.mismatch).toBe(MAX_LISTED + 1);
+  });
+});

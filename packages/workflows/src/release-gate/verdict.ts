@@ -1,0 +1,118 @@
+import * as z from "zod";
+import type { Finding } from "./integrity.ts";
+
+/** Most findings and questions that a verdict lists; the counts are always of all. */
+export const MAX_LISTED = 500;
+
+const Counts = z.object({
+  verified: z.number().int(),
+  not_in_cache: z.number().int(),
+  mismatch: z.number().int(),
+  no_integrity: z.number().int(),
+});
+type Counts = z.infer<typeof Counts>;
+
+const Question = z.object({ package: z.string(), version: z.string(), licence: z.string(), why: z.string() });
+const Named = z.object({ package: z.string(), why: z.string() });
+const File = z.object({ path: z.string(), bytes: z.number().int(), sha256: z.string() });
+
+/** What the release gate answers. */
+export const Verdict = z.object({
+  decision: z.enum(["PASSED", "REFUSED"]),
+  /** Why, in sentences. */
+  reasons: z.array(z.string()),
+  lockfile: z.object({ path: z.string(), sha256: z.string() }),
+  policy: z.object({ name: z.string(), path: z.string(), sha256: z.string() }),
+  components: z.number().int(),
+  /** Of the packages from outside of the project. */
+  integrity: Counts,
+  mismatches: z.array(Named),
+  /** Packages of the registry that stand in the lockfile without an integrity. */
+  gaps: z.array(Named),
+  questions: z.array(Question),
+  /** How many questions there are beyond those listed. */
+  questionsOmitted: z.number().int(),
+  bom: File,
+});
+export type Verdict = z.infer<typeof Verdict>;
+
+/** The findings of one batch, small enough for a journal. */
+export interface BatchSummary {
+  readonly counts: Counts;
+  readonly mismatches: readonly z.infer<typeof Named>[];
+  readonly gaps: readonly z.infer<typeof Named>[];
+  /** The cache's folder, where it did not exist. */
+  readonly missingCache: string | null;
+}
+
+/** Counts the findings of a batch and keeps those that matter. */
+export function summarise(findings: readonly Finding[], missingCache: string | null): BatchSummary {
+  const counts: Counts = { verified: 0, not_in_cache: 0, mismatch: 0, no_integrity: 0 };
+  for (const { outcome } of findings) counts[outcome] += 1;
+  const named = (chosen: readonly Finding[]) =>
+    chosen.map(({ package: name, why }) => ({ package: name, why }));
+  return {
+    counts,
+    mismatches: named(findings.filter(({ outcome }) => outcome === "mismatch")),
+    gaps: named(findings.filter(({ isGap }) => isGap)),
+    missingCache,
+  };
+}
+
+/** Everything that a decision rests on. */
+export interface Evidence extends Omit<
+  Verdict,
+  "decision" | "reasons" | "integrity" | "mismatches" | "gaps"
+> {
+  readonly batches: readonly BatchSummary[];
+  /** The policy's word on packages of the registry without an integrity. */
+  readonly requireIntegrity: boolean;
+}
+
+/**
+ * Decides. REFUSED for a mismatch, for an open question about a licence, and, where the policy requires an integrity,
+ * for a package of the registry without one. What the cache does not hold is told and does not refuse: machines differ.
+ */
+export function decide({ batches, requireIntegrity, ...rest }: Evidence): Verdict {
+  const integrity: Counts = { verified: 0, not_in_cache: 0, mismatch: 0, no_integrity: 0 };
+  for (const { counts } of batches) {
+    integrity.verified += counts.verified;
+    integrity.not_in_cache += counts.not_in_cache;
+    integrity.mismatch += counts.mismatch;
+    integrity.no_integrity += counts.no_integrity;
+  }
+  const gaps = batches.flatMap((batch) => batch.gaps);
+  const open = rest.questions.length + rest.questionsOmitted;
+  const against = [
+    integrity.mismatch > 0
+      ? `${packages(integrity.mismatch)} with another content than the lockfile says.`
+      : "",
+    requireIntegrity && gaps.length > 0
+      ? `${packages(gaps.length)} of the registry without an integrity.`
+      : "",
+    open > 0 ? `${open === 1 ? "1 licence" : `${open} licences`} in question.` : "",
+  ].filter((sentence) => sentence !== "");
+  return {
+    decision: against.length === 0 ? "PASSED" : "REFUSED",
+    reasons: [...against, ...notes(integrity, batches)],
+    ...rest,
+    integrity,
+    mismatches: batches.flatMap((batch) => batch.mismatches).slice(0, MAX_LISTED),
+    gaps: gaps.slice(0, MAX_LISTED),
+  };
+}
+
+function notes(integrity: Counts, batches: readonly BatchSummary[]): readonly string[] {
+  const missing = batches.find(({ missingCache }) => missingCache !== null)?.missingCache;
+  const checked = `${packages(integrity.verified)} verified against npm's cache.`;
+  const absent = `${packages(integrity.not_in_cache)} not in the cache of this machine, so not verified.`;
+  return [
+    checked,
+    ...(integrity.not_in_cache > 0 ? [absent] : []),
+    ...(missing ? [`There is no npm cache at ${missing}.`] : []),
+  ];
+}
+
+function packages(count: number): string {
+  return count === 1 ? "1 package" : `${count} packages`;
+}
