@@ -61,10 +61,12 @@ export async function testDatabase(): Promise<TestDatabase> {
       return client;
     },
     admin: async (text, values = []) => {
-      adminClient ??= database.client("admin");
-      return (await (await adminClient).query(text, values)).rows as never;
+      return (await adminPool.query(text, values)).rows as never;
     },
   };
-  let adminClient: Promise<pg.Client> | undefined;
+  const adminPool = new pg.Pool({ connectionString: database.adminUrl, max: 2 });
+  adminPool.on("connect", (client) => client.on("error", () => undefined));
+  adminPool.on("error", () => undefined);
+  closers.push(() => adminPool.end());
   return database;
 }

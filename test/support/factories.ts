@@ -79,7 +79,7 @@ export async function makeRun(db: TestDatabase, options: RunOptions = {}): Promi
     `insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, outcome, queue, priority, due_at,
        hold_expires_at, next_publication_at, publications, token, claimed_by, claimed_at, lease_until, created_at, settled_at,
        fenced_at)
-     values ($1, $2, $3, $4, $5, case when $5 = 'SETTLED' then 'done' end, 'runs', 5,
+     values ($1, $2, $3, $4, $5, case when $5 = 'SETTLED' then 'parked' end, 'runs', 5,
        ghouls.clock() + $6::double precision * interval '1 second',
        case when $5 = 'HELD' then ghouls.clock() + interval '1 hour' end,
        case when $5 = 'PENDING' then ghouls.clock() + $7::double precision * interval '1 second' end, $8, $9,

@@ -19,3 +19,8 @@ export function jsonLogger(write: (line: string) => void, now: () => string, fix
     };
   return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
 }
+
+/** Lambda and the local host collect standard output. */
+export function writeToStdout(line: string): void {
+  process.stdout.write(line);
+}

@@ -16,7 +16,7 @@ import { openLedger, type Ledger } from "@ghouls/ledger";
 import type { Config } from "./config.ts";
 import { workflowDigest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
-import { jsonLogger } from "./logger.ts";
+import { jsonLogger, writeToStdout } from "./logger.ts";
 
 /** What a process of Ghouls is made of. One per process: functions stay warm over many invocations. */
 export interface Runtime {
@@ -46,7 +46,7 @@ export interface RuntimeOverrides {
 export async function openRuntime(config: Config, overrides: RuntimeOverrides = {}): Promise<Runtime> {
   const environment = readEnvironment(overrides.variables ?? process.env, Object.keys(config.queues));
   const faults = overrides.faults ?? noFaults;
-  const write = overrides.write ?? ((line: string) => void process.stdout.write(line));
+  const write = overrides.write ?? writeToStdout;
   const logWith = (fields: LogFields) => jsonLogger(write, () => new Date().toISOString(), fields);
   const log = logWith({});
   const registered = await Promise.all(

@@ -49,10 +49,10 @@ with bound as materialized (
     $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::smallint[],
     $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::double precision[], $17::boolean[],
     $18::double precision[]
-  ) as t(tenant_id, run_id, idempotency_key, request_digest, workflow_name, workflow_version, workflow_digest, queue,
-    priority, agent, requested_by, requested_roles, input_text, input_digest, deadline_ms, held, hold_ms)
+  ) with ordinality as t(tenant_id, run_id, idempotency_key, request_digest, workflow_name, workflow_version, workflow_digest, queue,
+    priority, agent, requested_by, requested_roles, input_text, input_digest, deadline_ms, held, hold_ms, position)
   where bound.lock_timeout is not null
-  order by t.tenant_id, t.idempotency_key, t.run_id
+  order by t.tenant_id, t.idempotency_key, t.position
 ), run as (
   insert into ghouls.runs (tenant_id, run_id, first_run_id, idempotency_key, request_digest, workflow_name,
     workflow_version, workflow_digest, queue, priority, agent, requested_by, requested_roles, status, enqueue_seq,

@@ -30,9 +30,14 @@ export const CLAIM_STATES: readonly RunStatus[] = ["RUNNING", "AWAITING_HARDWARE
 
 /** `status in (…)` with every state from which the table of moves allows a move to `to`. */
 export function runMayBecome(column: string, to: RunStatus): string {
-  return `${column} in (${sqlStates(sourcesOf("run", to))})`;
+  return oneOf(column, sourcesOf("run", to));
 }
 
 export function deliveryMayBecome(column: string, to: DeliveryStatus): string {
-  return `${column} in (${sqlStates(sourcesOf("delivery", to))})`;
+  return oneOf(column, sourcesOf("delivery", to));
+}
+
+/** An empty list is no SQL: nothing moves to a state that has no sources. */
+function oneOf(column: string, states: readonly string[]): string {
+  return states.length === 0 ? "false" : `${column} in (${sqlStates(states)})`;
 }

@@ -10,15 +10,25 @@ export interface Statement {
   readonly writes: boolean;
 }
 
+/** Every statement of the ledger by name; a test has the server describe each of them. */
+export const STATEMENTS = new Map<string, Statement>();
+
 export const DEFAULT_SCHEMA = "ghouls";
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
 
 export function readStatement(name: string, text: string): Statement {
-  return { name, text: tagged(name, text), writes: false };
+  return listed({ name, text: tagged(name, text), writes: false });
 }
 
 export function writeStatement(name: string, text: string): Statement {
-  return { name, text: tagged(name, text), writes: true };
+  return listed({ name, text: tagged(name, text), writes: true });
+}
+
+function listed(statement: Statement): Statement {
+  // The name is also the name of the prepared statement: two of one name would be mistaken for each other.
+  if (STATEMENTS.has(statement.name)) throw new TypeError(`two statements are called ${statement.name}`);
+  STATEMENTS.set(statement.name, statement);
+  return statement;
 }
 
 function tagged(name: string, text: string): string {

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { wire } from "@ghouls/core";
+import { GhoulsError, describeFailure, type wire } from "@ghouls/core";
 import { createAdmissionApp, createApiApp, createHttpApp, type FetchHandler } from "@ghouls/api";
 import { createAdmission, createReads, type ReadinessCheck } from "@ghouls/engine";
 import { handle, type LambdaContext as HonoContext, type LambdaEvent } from "hono/aws-lambda";
 import type { Config } from "../config.ts";
 import { schemaOf } from "../digest/digest.ts";
+import { jsonLogger, writeToStdout } from "../logger.ts";
 import { once, openRuntime, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 
 type HttpHandler = (event: LambdaEvent, context?: HonoContext) => Promise<unknown>;
@@ -34,10 +35,38 @@ function fetchOf(
   let app: FetchHandler | undefined;
   const runtime = once(() => openRuntime(config, overrides));
   return async (request) => {
-    const opened = await runtime();
-    app ??= make(opened);
+    if (app === undefined) {
+      try {
+        app = make(await runtime());
+      } catch (error) {
+        return notStarted(error, overrides);
+      }
+    }
     return app(request);
   };
+}
+
+/** The answer of a function that could not start: the reason is for its log, not for whoever asked. */
+function notStarted(error: unknown, overrides: RuntimeOverrides): Response {
+  const requestId = randomUUID();
+  const log = jsonLogger(overrides.write ?? writeToStdout, () => new Date().toISOString());
+  const { name, message } = describeFailure(error);
+  const fix = error instanceof GhoulsError ? error.fix : undefined;
+  log.error("the function could not start", { requestId, name, reason: message, fix });
+  const problem: wire.Problem = {
+    type: "urn:ghouls:problem:not_started",
+    title: "Not started",
+    status: 503,
+    detail: "The function could not start. Its log names the reason under this request id.",
+    fix: "Correct the function's configuration; then send the request again.",
+    requestId,
+  };
+  const headers = {
+    "content-type": "application/problem+json",
+    "retry-after": "5",
+    "x-request-id": requestId,
+  };
+  return new Response(JSON.stringify(problem), { status: 503, headers });
 }
 
 function onLambda(fetchHandler: FetchHandler): HttpHandler {
@@ -90,7 +119,7 @@ function workflowsOf({ registry }: Runtime): wire.WorkflowList {
   };
 }
 
-async function readinessOf({ ledger }: Runtime): Promise<ReadinessCheck[]> {
+async function readinessOf({ ledger, log }: Runtime): Promise<ReadinessCheck[]> {
   try {
     const { applied, known } = await ledger.schemaVersion();
     return [
@@ -102,12 +131,8 @@ async function readinessOf({ ledger }: Runtime): Promise<ReadinessCheck[]> {
       },
     ];
   } catch (error) {
-    return [
-      {
-        name: "ledger",
-        ok: false,
-        detail: error instanceof Error ? error.message.slice(0, 200) : "no answer",
-      },
-    ];
+    // Whoever asks needs no token, so the driver's words go to the log only.
+    log.warn("the ledger is not ready", { error: describeFailure(error).message });
+    return [{ name: "ledger", ok: false, detail: "PostgreSQL does not answer, or its schema is missing" }];
   }
 }
