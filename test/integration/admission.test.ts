@@ -197,7 +197,7 @@ describe("a held run", () => {
       admission.release(SOMEBODY, runId),
       admission.release(SOMEBODY, runId),
     ]);
-    expect([first.released, second.released].toSorted()).toEqual([false, true]);
+    expect([first, second].filter((one) => one.released)).toHaveLength(1);
     await world.drain();
     expect((await world.view(runId)).status).toBe("DONE");
     expect(await admission.release(SOMEBODY, runId)).toMatchObject({ released: false });
@@ -323,7 +323,7 @@ describe("inside the caller's transaction", () => {
 });
 
 test("payloads pass the codec: nothing readable is stored, and everything comes back", async () => {
-  const reversed = (text: string) => Promise.resolve([...text].toReversed().join(""));
+  const reversed = (text: string) => Promise.resolve(Array.from(text).toReversed().join(""));
   const codec: Codec = {
     encode: reversed,
     decode: reversed,

@@ -41,7 +41,7 @@ async function runs(next: typeof body, name = "any") {
   body = next;
   const { runId } = await world.submit(name);
   await world.drain();
-  return await world.view(runId);
+  return world.view(runId);
 }
 
 /** A promise that a test opens. */
@@ -330,7 +330,7 @@ describe("a replay", () => {
       async (ctx) => {
         await import("node:url");
         await new Promise((resolve) => setTimeout(resolve, 20));
-        return await ctx.step("one", () => "ran");
+        return ctx.step("one", () => "ran");
       },
       [["one", "kept"]],
     );

@@ -75,6 +75,8 @@ const moversOfDelivery: readonly [string, (run: MadeRun) => (holder: pg.Client) 
   ],
 ];
 
+const FIRST_CALL = { epoch: 0, scope: "", kind: "step", name: "a", nth: 1 } as const;
+
 interface Move {
   readonly name: string;
   readonly from: RunOptions;
@@ -99,8 +101,13 @@ const moves: readonly Move[] = [
     from: { status: "RUNNING" },
     move: async (on, run) =>
       (await on.journal.appendIfClaimed(run, {
-        ...{ epoch: 0, scope: "", kind: "step", name: "a", nth: 1, outcome: "ok" },
-        ...{ resultText: "1", resultDigest: "d", resultBytes: 1, tries: 1, tookMs: 1 },
+        ...FIRST_CALL,
+        outcome: "ok",
+        resultText: "1",
+        resultDigest: "d",
+        resultBytes: 1,
+        tries: 1,
+        tookMs: 1,
       })) !== null,
   },
   {
@@ -123,7 +130,7 @@ const moves: readonly Move[] = [
 ];
 
 async function stateOf(run: MadeRun): Promise<unknown> {
-  return await db.admin(
+  return db.admin(
     `select run.status, run.enqueue_seq, run.journal_length, run.output_text, run.quarantine_reason, run.started_at,
        (select jsonb_agg(to_jsonb(d) order by d.seq) from ghouls.deliveries d where d.run_id = run.run_id) as deliveries,
        (select count(*) from ghouls.journal j where j.run_id = run.run_id) as entries

@@ -31,7 +31,7 @@ describe.each(nouns)("%s", (noun) => {
     for (const state of reached) {
       for (const next of (MOVES[noun] as Record<string, readonly string[]>)[state] ?? []) reached.add(next);
     }
-    expect([...reached].toSorted()).toEqual(states.toSorted());
+    expect(reached).toEqual(new Set(states));
   });
 
   test("sources and moves say the same of every pair", () => {

@@ -1,5 +1,6 @@
 import config from "#config";
+import manifest from "#manifest";
 import { createAdmissionHandler } from "ghouls";
 
 /** The admission function: commits runs and publishes them. */
-export const handler = createAdmissionHandler(config);
+export const handler: ReturnType<typeof createAdmissionHandler> = createAdmissionHandler(config, { manifest });

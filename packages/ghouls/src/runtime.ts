@@ -14,7 +14,7 @@ import { openSqs } from "@ghouls/aws";
 import { Registry } from "@ghouls/engine";
 import { openLedger, type Ledger } from "@ghouls/ledger";
 import type { Config } from "./config.ts";
-import { workflowDigest } from "./digest/digest.ts";
+import { digestOf, type DigestManifest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
 import { jsonLogger, writeToStdout } from "./logger.ts";
 
@@ -35,8 +35,10 @@ export interface Runtime {
   close(): Promise<void>;
 }
 
-/** What tests and hosts put in another's place. */
+/** What tests, hosts and bundles put in another's place. */
 export interface RuntimeOverrides {
+  /** The digests that the build of this bundle made. */
+  readonly manifest?: DigestManifest;
   readonly variables?: Readonly<Record<string, string | undefined>>;
   readonly faults?: FaultInjector;
   readonly write?: (line: string) => void;
@@ -50,7 +52,10 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
   const logWith = (fields: LogFields) => jsonLogger(write, () => new Date().toISOString(), fields);
   const log = logWith({});
   const registered = await Promise.all(
-    config.workflows.map(async (definition) => ({ definition, digest: await workflowDigest(definition) })),
+    config.workflows.map(async (definition) => ({
+      definition,
+      digest: await digestOf(definition, overrides.manifest),
+    })),
   );
   const ledger = openLedger({
     connectionString: environment.databaseUrl,

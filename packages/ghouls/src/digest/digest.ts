@@ -1,10 +1,50 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
-import { canonicalText, sha256, type AnyWorkflow } from "@ghouls/core";
+import { fileURLToPath } from "node:url";
+import { GhoulsError, canonicalText, sha256, type AnyWorkflow } from "@ghouls/core";
 import * as z from "zod";
 import { localModules, projectRootOf } from "./modules.ts";
 
 const TAG = "ghouls-workflow-1";
+
+/** Digests by `<name>@<version>`, made where the sources are, for a bundle that no longer has them. */
+export type DigestManifest = Readonly<Record<string, string>>;
+
+/** The manifest of a configuration: put into a bundle at its build under the alias `#manifest`. */
+export async function digestManifest(config: {
+  readonly workflows: readonly AnyWorkflow[];
+}): Promise<DigestManifest> {
+  return Object.fromEntries(
+    await Promise.all(
+      config.workflows.map(async (workflow) => [keyOf(workflow), await workflowDigest(workflow)] as const),
+    ),
+  );
+}
+
+/**
+ * The digest of a workflow in this process: the manifest's where there is one, else computed from the sources.
+ * @throws GhoulsError configuration_invalid for a workflow that the manifest lacks, and for a bundle without a manifest
+ */
+export async function digestOf(workflow: AnyWorkflow, manifest: DigestManifest | undefined): Promise<string> {
+  const key = keyOf(workflow);
+  if (manifest !== undefined) {
+    const digest = Object.hasOwn(manifest, key) ? manifest[key] : undefined;
+    if (digest !== undefined) return digest;
+    throw new GhoulsError("configuration_invalid", `the digest manifest has no workflow ${key}`, {
+      fix: "Build the bundle anew, with the manifest of the configuration that it contains.",
+    });
+  }
+  if (workflow.module === fileURLToPath(import.meta.url)) {
+    throw new GhoulsError("configuration_invalid", "this bundle has no digest manifest", {
+      fix: "Make it at the build with digestManifest(config), and bundle it under the alias #manifest.",
+    });
+  }
+  return workflowDigest(workflow);
+}
+
+function keyOf(workflow: AnyWorkflow): string {
+  return `${workflow.name}@${workflow.version}`;
+}
 
 /**
  * The digest that pins a workflow (design.md §5): over a tag, its name and version, its canonical schemas, and each local
