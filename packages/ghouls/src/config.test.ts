@@ -1,0 +1,150 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { GhoulsError } from "@ghouls/core";
+import { defineConfig } from "./config.ts";
+import { readEnvironment } from "./environment.ts";
+import { loadConfig } from "./load-config.ts";
+import { jsonLogger } from "./logger.ts";
+import { workflow } from "./workflow.ts";
+
+const options = {
+  name: "hello",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.null(),
+  run: () => Promise.resolve(null),
+} as const;
+
+function refusal(act: () => unknown): GhoulsError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof GhoulsError) return error;
+    throw error;
+  }
+  throw new Error("it was taken");
+}
+
+describe("a workflow is refused with what to write", () => {
+  test.each([
+    ["a name with spaces", { name: "hello world" }, /Use letters/],
+    ["no whole version", { version: 1.5 }, /whole number/],
+    ["no word on lost workers", { onWorkerLoss: undefined }, /"resume".*"fail"/],
+    ["a queue that no queue can be called", { queue: "A B" }, /configuration's queues/],
+    ["an input that is no schema", { input: {} }, /zod schema/],
+    ["no function", { run: "x" }, /async run/],
+    ["a deadline of another form", { deadline: "tomorrow" }, /number and a unit/],
+  ])("%s", (_name, change, fix) => {
+    const refused = refusal(() => workflow({ ...options, ...change } as never));
+    expect(refused.code).toBe("configuration_invalid");
+    expect(refused.fix).toMatch(fix);
+  });
+});
+
+describe("a configuration", () => {
+  test("has two queues and every default where nothing is said", () => {
+    const config = defineConfig({ workflows: [workflow(options)] });
+    expect(config.queues).toEqual({
+      runs: { batchSize: 5, concurrency: 2, functionTimeout: "15m" },
+      rites: { batchSize: 1, concurrency: 1, functionTimeout: "15m" },
+    });
+    expect(config.database).toEqual({ schema: "ghouls", maxConnections: 2, preparedStatements: true });
+  });
+
+  test.each([
+    ["something that is no workflow", { workflows: [{}] }, "/workflows/0"],
+    [
+      "a queue with a setting that does not exist",
+      { workflows: [], queues: { runs: { fast: true } } },
+      "/queues/runs",
+    ],
+    ["a queue of a bad name", { workflows: [], queues: { "A B": {} } }, "/queues/A B"],
+    ["no queue at all", { workflows: [], queues: {} }, "/queues"],
+    [
+      "a timeout of another form",
+      { workflows: [], queues: { runs: { functionTimeout: "soon" } } },
+      "/queues/runs/functionTimeout",
+    ],
+    ["a codec without decode", { workflows: [], codec: { encode: () => "" } }, "/codec"],
+    ["a setting that does not exist", { workflows: [], retries: 3 }, "/"],
+  ])("with %s is refused by path", (_name, config, path) => {
+    expect(refusal(() => defineConfig(config as never)).issues?.map((issue) => issue.path)).toContain(path);
+  });
+
+  test("whose workflow names a queue that is not configured is refused", () => {
+    const refused = refusal(() => defineConfig({ workflows: [workflow({ ...options, queue: "slow" })] }));
+    expect(refused.message).toContain('"slow"');
+  });
+});
+
+describe("a configuration file", () => {
+  test("that is missing, or exports nothing of ours, is refused with the fix", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "ghouls-config-"));
+    try {
+      await expect(loadConfig(join(folder, "none.ts"))).rejects.toMatchObject({
+        fix: expect.stringContaining("ghouls init"),
+      });
+      await writeFile(join(folder, "empty.mjs"), "export default {};");
+      await expect(loadConfig(join(folder, "empty.mjs"))).rejects.toMatchObject({
+        code: "configuration_invalid",
+      });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("the environment", () => {
+  const complete = {
+    DATABASE_URL: "postgres://secret@127.0.0.1/x",
+    GHOULS_QUEUE_LONG_RITES_URL: "http://q/1",
+  };
+
+  test("names the queues that have a URL", () => {
+    const environment = readEnvironment(complete, ["runs", "long-rites"]);
+    expect(environment.queueUrls).toEqual({ "long-rites": "http://q/1" });
+    expect(environment.devTokens.size).toBe(0);
+  });
+
+  test.each([
+    ["no database", {}, "DATABASE_URL"],
+    ["a driver that does not exist yet", { ...complete, DATABASE_DRIVER: "neon" }, "DATABASE_DRIVER"],
+    ["an endpoint that is no URL", { ...complete, AWS_ENDPOINT_URL: "localhost" }, "AWS_ENDPOINT_URL"],
+    ["tokens that are no JSON", { ...complete, GHOULS_DEV_TOKENS: "{canary" }, "GHOULS_DEV_TOKENS"],
+    ["tokens of another form", { ...complete, GHOULS_DEV_TOKENS: '{"short":1}' }, "GHOULS_DEV_TOKENS"],
+  ])("with %s is refused by name, and no value is repeated", (_name, variables, name) => {
+    const refused = refusal(() => readEnvironment(variables, ["runs"]));
+    expect(refused.issues?.map((issue) => issue.path)).toContain(name);
+    expect(`${refused.message} ${refused.fix}`).not.toMatch(/canary|secret/);
+  });
+});
+
+test("a log entry is one line, its own fields win, and hostile text forges none", () => {
+  const lines: string[] = [];
+  const log = jsonLogger(
+    (line) => void lines.push(line),
+    () => "now",
+    { runId: "r" },
+  );
+  log.warn("two\nlines", {
+    level: "error",
+    name: 'x"\n{"level":"error"}',
+    gone: undefined,
+    long: "y".repeat(5_000),
+  });
+  expect(lines).toHaveLength(1);
+  expect(lines[0]?.trimEnd()).not.toContain("\n");
+  const entry = JSON.parse(lines[0] ?? "") as Record<string, string>;
+  expect(entry).toMatchObject({
+    time: "now",
+    level: "warn",
+    message: "two\nlines",
+    runId: "r",
+    name: 'x"\n{"level":"error"}',
+  });
+  expect(entry["long"]).toHaveLength(1_000);
+  expect(entry).not.toHaveProperty("gone");
+});
