@@ -60,13 +60,13 @@ export interface World {
   advance(seconds: number): Promise<void>;
 }
 
-export interface LogLine {
+interface LogLine {
   readonly level: string;
   readonly message: string;
   readonly fields: Record<string, unknown>;
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   /** How often each message is handed to a worker. */
   readonly copies?: number;
   readonly deps?: Partial<ExecutionDeps>;
@@ -97,18 +97,34 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const log = recorder(logged);
   const ids = { next: () => randomUUID() };
   const admission = createAdmission({
-    ...{ ledger, queue, registry, codec, ids, faults, log },
+    ledger,
+    queue,
+    registry,
+    codec,
+    ids,
+    faults,
+    log,
     route: options.route,
     queues: ["runs", "rites"],
     lockTimeoutMs: 500,
   });
   const deps: ExecutionDeps = {
-    ...{ ledger, queue, registry, codec, ids, faults, log },
+    ledger,
+    queue,
+    registry,
+    codec,
+    ids,
+    faults,
+    log,
     logFor: () => log,
     clock: { monotonicMs: () => performance.now() },
     chance: () => 0,
     worker: "worker-1",
-    settings: { ...DEFAULT_EXECUTION_SETTINGS, replayPatienceMs: 200, ...options.settings },
+    settings: {
+      ...DEFAULT_EXECUTION_SETTINGS,
+      replayPatienceMs: 200,
+      ...options.settings,
+    },
   };
   const reads = createReads({ ledger, codec });
 
@@ -193,7 +209,7 @@ async function receiveAll(queue: QueuePort): Promise<[string, readonly ReceivedM
 }
 
 /** Replaces the ledger's clock by one that a test can move (design.md §3, Time). */
-export async function movableClock(db: TestDatabase): Promise<void> {
+async function movableClock(db: TestDatabase): Promise<void> {
   await db.admin("create table ghouls.test_clock (ahead interval not null)");
   await db.admin("insert into ghouls.test_clock values ('0 seconds')");
   await db.admin("grant select on ghouls.test_clock to public");

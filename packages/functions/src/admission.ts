@@ -3,4 +3,6 @@ import manifest from "#manifest";
 import { createAdmissionHandler } from "ghouls";
 
 /** The admission function: commits runs and publishes them. */
-export const handler: ReturnType<typeof createAdmissionHandler> = createAdmissionHandler(config, { manifest });
+export const handler: ReturnType<typeof createAdmissionHandler> = createAdmissionHandler(config, {
+  manifest,
+});

@@ -5,7 +5,7 @@ import { sourcesOf, sqlStates, type DeliveryStatus, type RunStatus } from "@ghou
  * uses it. The run is locked by key before its delivery, states are tested on locked rows only, and the lease is not
  * tested: a beat may revive one that has lapsed and is not yet judged.
  */
-export const LOCKED_RUN = `r as materialized (
+const LOCKED_RUN = `r as materialized (
   select run.tenant_id, run.run_id, run.status, run.enqueue_seq, run.queue, run.priority, run.journal_length,
     run.journal_bytes, run.paused_at, run.quarantined_at
   from ghouls.runs run

@@ -5,7 +5,7 @@ import { refusal, type HopEnd } from "./hop-end.ts";
 import type { StepEnd } from "./step-run.ts";
 
 /** Largest journal of a run, in bytes of its stored results. */
-export const MAX_JOURNAL_BYTES = 32 * 1_048_576;
+const MAX_JOURNAL_BYTES = 32 * 1_048_576;
 
 export type Written =
   | { readonly written: true; readonly text: string | undefined; readonly completedAt: Date }

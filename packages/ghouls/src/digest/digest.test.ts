@@ -62,11 +62,7 @@ describe("the digest stays", () => {
       "src/price.ts",
       `// twice\nexport function price( count : number ) {\n  /* two */ return count * 2\n}`,
     ],
-    [
-      "types",
-      "src/price.ts",
-      `export function price(count: number): number { return count * 2; }`,
-    ],
+    ["types", "src/price.ts", `export function price(count: number): number { return count * 2; }`],
     [
       "trailing commas and parentheses",
       "src/price.ts",

@@ -91,7 +91,7 @@ const LOADERS: Readonly<Record<string, "ts" | "tsx" | "js" | "jsx">> = {
 };
 
 /** The text of a module without what does not change its meaning. */
-export async function normalised(file: string): Promise<string> {
+async function normalised(file: string): Promise<string> {
   const text = await readFile(file, "utf8");
   const extension = extname(file);
   if (extension === ".json") return canonicalText(JSON.parse(text));

@@ -5,7 +5,7 @@ export interface LambdaContext {
 }
 
 /** One message of an SQS event. Source: AWS Lambda, "Using Lambda with Amazon SQS". */
-export interface SqsRecord {
+interface SqsRecord {
   readonly messageId: string;
   readonly receiptHandle: string;
   readonly body: string;

@@ -1,0 +1,28 @@
+import { readFile } from "node:fs/promises";
+import { afterEach, expect, test, vi } from "vitest";
+import { diagram } from "@ghouls/core";
+
+const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), "utf8");
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test.each(["run", "delivery"] as const)(
+  "the README's diagram of a %s is the table of moves",
+  async (noun) => {
+    expect(await read("README.md")).toContain(diagram(noun));
+  },
+);
+
+test("the README's first workflow is the example that npm start runs", async () => {
+  expect(await read("README.md")).toContain(await read("packages/workflows/src/hello.ts"));
+});
+
+test("every command of the changelog and the README exists", async () => {
+  const { run } = await import("@ghouls/cli");
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  for (const command of ["init", "dev", "migrate", "submit", "runs", "show", "watch", "doctor"]) {
+    expect(await run([command, "--help"])).toBe(0);
+  }
+});
