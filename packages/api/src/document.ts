@@ -4,7 +4,7 @@ import { READ_ROUTES } from "./read-routes.ts";
 import { BEARER_SCHEME } from "./responses.ts";
 
 /** The OpenAPI 3.1 document of both applications together, whichever of them answers. */
-export function openApiDocument() {
+export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]> {
   const { openAPIRegistry: registry, getOpenAPI31Document } = new OpenAPIHono();
   registry.registerComponent("securitySchemes", BEARER_SCHEME, { type: "http", scheme: "bearer" });
   for (const route of [...ADMISSION_ROUTES, ...READ_ROUTES]) {

@@ -91,6 +91,11 @@ describe("a configuration file", () => {
       await expect(loadConfig(join(folder, "empty.mjs"))).rejects.toMatchObject({
         code: "configuration_invalid",
       });
+      await writeFile(join(folder, "package.json"), '{"type":"commonjs"}');
+      await writeFile(join(folder, "ghouls.config.ts"), "export default {};");
+      await expect(loadConfig(join(folder, "ghouls.config.ts"))).rejects.toMatchObject({
+        fix: expect.stringContaining("npm pkg set type=module"),
+      });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { GhoulsError, type QueueSettings } from "@ghouls/core";
 import type { Config, Example } from "./config.ts";
@@ -27,6 +28,8 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
       fix: "Run `ghouls init`, or name the file with --config.",
     });
   }
+  const root = projectRootOf(file);
+  await refuseCommonJs(file, root);
   const module = (await import(pathToFileURL(file).href)) as { default?: Config };
   const config = module.default;
   if (
@@ -41,10 +44,25 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
   }
   return {
     path: file,
-    root: projectRootOf(file),
+    root,
     config,
     queues: config.queues,
     examples: config.examples,
     databaseSchema: config.database.schema,
   };
+}
+
+/** A project of CommonJS cannot import our packages; `npm init` writes that type unasked. */
+async function refuseCommonJs(file: string, root: string): Promise<void> {
+  const manifest = join(root, "package.json");
+  if (/\.m[jt]s$/.test(file) || !existsSync(manifest)) return;
+  const { type } = JSON.parse(await readFile(manifest, "utf8")) as { type?: unknown };
+  if (type !== "commonjs") return;
+  throw new GhoulsError(
+    "configuration_invalid",
+    'the package.json beside the configuration says "type": "commonjs"',
+    {
+      fix: "Run `npm pkg set type=module`: Ghouls is made of ES modules.",
+    },
+  );
 }

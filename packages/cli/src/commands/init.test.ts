@@ -74,6 +74,12 @@ describe("init", () => {
     expect((await ghouls(["init"], { cwd: locked })).out).toContain("pnpm add ghouls");
   });
 
+  it("says what a project of CommonJS, as npm init makes it, needs first; it changes nothing itself", async () => {
+    const cwd = await folder({ "package.json": '{ "type": "commonjs" }' });
+    expect((await ghouls(["init"], { cwd })).out).toContain("npm pkg set type=module && npm install ghouls");
+    expect(await readFile(join(cwd, "package.json"), "utf8")).toBe('{ "type": "commonjs" }');
+  });
+
   it("never overwrites: a second time it skips both and fails", async () => {
     const cwd = await folder({ "package.json": "{}", "ghouls.config.ts": "mine" });
     const first = await ghouls(["init"], { cwd });

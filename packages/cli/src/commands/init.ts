@@ -19,13 +19,13 @@ export function addInit(program: Command, context: Context): void {
 
 async function init(io: Io, folder: string, options: CommonOptions): Promise<number> {
   const root = resolve(io.cwd, folder);
-  const manager = await packageManagerOf(root);
+  const project = await projectOf(root);
   const written: string[] = [];
   const skipped: string[] = [];
   for (const [path, text] of Object.entries(SAMPLE)) {
     ((await writeNew(join(root, path), text)) ? written : skipped).push(path);
   }
-  const next = nextCommands(manager, relative(io.cwd, root));
+  const next = nextCommands(project, relative(io.cwd, root));
   if (options.json === true) {
     io.out(`${jsonText({ folder: root, written, skipped, next })}\n`);
   } else {
@@ -36,21 +36,28 @@ async function init(io: Io, folder: string, options: CommonOptions): Promise<num
   return written.length > 0 ? EXIT.ok : EXIT.failed;
 }
 
-/** The package manager of a project; npm for an empty folder. */
-async function packageManagerOf(root: string): Promise<"npm" | "pnpm"> {
+interface Project {
+  readonly manager: "npm" | "pnpm";
+  /** Whether its package.json says that its files are CommonJS, as `npm init` writes unasked. */
+  readonly commonJs: boolean;
+}
+
+/** The package manager and module type of a project; npm for an empty folder. */
+async function projectOf(root: string): Promise<Project> {
   const entries = await readdir(root).catch((error: unknown): string[] => {
     if (isNoFile(error)) return [];
     throw error;
   });
   if (entries.includes("package.json")) {
-    if (entries.some((entry) => entry.startsWith("pnpm-"))) return "pnpm";
     const text = await readFile(join(root, "package.json"), "utf8");
-    return /"packageManager"\s*:\s*"pnpm@/.test(text) ? "pnpm" : "npm";
+    const pnpm =
+      entries.some((entry) => entry.startsWith("pnpm-")) || /"packageManager"\s*:\s*"pnpm@/.test(text);
+    return { manager: pnpm ? "pnpm" : "npm", commonJs: /"type"\s*:\s*"commonjs"/.test(text) };
   }
   if (
     entries.every((entry) => entry.startsWith(".") || Object.hasOwn(SAMPLE, entry) || entry === "workflows")
   )
-    return "npm";
+    return { manager: "npm", commonJs: false };
   throw new CommandError(
     `${root} is neither empty nor a project with a package.json`,
     "Name an empty folder, or run `npm init` there first.",
@@ -69,11 +76,12 @@ async function writeNew(path: string, text: string): Promise<boolean> {
   }
 }
 
-function nextCommands(manager: "npm" | "pnpm", folder: string): string[] {
-  const [install, execute] =
-    manager === "pnpm"
+function nextCommands(project: Project, folder: string): string[] {
+  const [add, execute] =
+    project.manager === "pnpm"
       ? ["pnpm add ghouls zod && pnpm add --save-dev @ghouls/local", "pnpm exec"]
       : ["npm install ghouls zod && npm install --save-dev @ghouls/local", "npx"];
+  const install = project.commonJs ? `npm pkg set type=module && ${add}` : add;
   return [
     folder === "" ? install : `cd ${JSON.stringify(folder)} && ${install}`,
     `${execute} ghouls dev`,
