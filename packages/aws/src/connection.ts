@@ -18,7 +18,7 @@ export interface SqsConnection {
 }
 
 /** The SDK's settings for a connection. A request timeout rejects: the SDK's default is only to warn. */
-export function clientConfig(connection: SqsConnection): SQSClientConfig {
+function clientConfig(connection: SqsConnection): SQSClientConfig {
   return {
     region: connection.region,
     maxAttempts: connection.maxAttempts ?? 2,
@@ -33,7 +33,7 @@ export function clientConfig(connection: SqsConnection): SQSClientConfig {
   };
 }
 
-/** A client; the SDK is loaded at the first call, since it is half of a cold start (parts.md §9). */
+/** A client; the SDK is loaded at the first call, since it is half of a cold start. */
 export async function connect(connection: SqsConnection): Promise<SQS> {
   const sdk = await import("@aws-sdk/client-sqs");
   return new sdk.SQS(clientConfig(connection));

@@ -5,7 +5,7 @@ import type { SqsConnection } from "./connection.ts";
 export interface QueueSpec {
   /** Its name at SQS. */
   readonly name: string;
-  /** Seconds, at most 43,200; Lambda refuses a mapping whose function may run longer (faults.md §1). */
+  /** Seconds, at most 43,200; Lambda refuses a mapping whose function may run longer. */
   readonly visibilitySeconds: number;
   /** Receives before a message goes to the dead-letter queue. High: the ledger decides about runs, not the queue. */
   readonly maxReceiveCount: number;

@@ -5,7 +5,7 @@ import { readBatchAnswer } from "./batch-result.ts";
 import type { SqsApi } from "./sqs-api.ts";
 
 /** SQS takes ten entries a batch. */
-export const MAX_ENTRIES = 10;
+const MAX_ENTRIES = 10;
 /** Batches of one call that are under way at the same time. */
 const PARALLEL = 4;
 

@@ -1,1 +1,5 @@
-export {};
+export { runDev } from "./dev.ts";
+export type { DevOptions } from "./dev.ts";
+export { startHost } from "./host.ts";
+export type { Host, HostOptions } from "./host.ts";
+export type { Example, LedgerParts, LoadedConfig, Parts, WorkerEnds } from "./parts.ts";

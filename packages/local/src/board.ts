@@ -1,0 +1,42 @@
+import type { ApiProcess } from "./api.ts";
+import type { Database } from "./database.ts";
+import type { Functions } from "./functions.ts";
+import type { HostLog } from "./log.ts";
+import type { Queues } from "./queues.ts";
+import type { DevState, StateFile } from "./state.ts";
+
+export interface Board {
+  update(change: {
+    api?: Pick<ApiProcess, "url" | "pid">;
+    functions?: ReturnType<Functions["processes"]>;
+  }): Promise<void>;
+}
+
+/** Writes `dev.json` whenever a process comes or goes, from the moment on at which the API answers. */
+export function createBoard(
+  file: StateFile,
+  database: Database,
+  queues: Queues,
+  tokens: DevState["tokens"],
+  log: HostLog,
+): Board {
+  let current: Parameters<Board["update"]>[0] = {};
+  return {
+    update: async (change) => {
+      current = { ...current, ...change };
+      if (current.api === undefined) return;
+      const processes = [
+        { role: "host", pid: process.pid },
+        ...database.processes,
+        ...queues.processes,
+        { role: "api", pid: current.api.pid },
+        ...(current.functions ?? []),
+      ];
+      const { endpoint } = queues.connection;
+      const state = { apiUrl: current.api.url, databaseUrl: database.url, tokens, processes };
+      await file
+        .write(endpoint === undefined ? state : { ...state, sqsUrl: endpoint })
+        .catch((error: unknown) => log.line("host", `dev.json cannot be written: ${String(error)}`));
+    },
+  };
+}

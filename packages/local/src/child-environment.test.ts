@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { devTokens, functionEnvironment } from "./child-environment.ts";
+
+const secret = { GHOULS_MIGRATION_DATABASE_URL: "m", GHOULS_DEV_TOKENS: "t", GHOULS_WORKER_ID: "w" };
+const urls = { runs: "http://127.0.0.1:1/0/runs", "long-rites": "http://127.0.0.1:1/0/rites" };
+
+test("functions find what the infrastructure would set, and not what is the host's", () => {
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const connection = { region: "r", endpoint: "http://127.0.0.1:1", credentials };
+  const env = { ...secret, PATH: "p", AWS_PROFILE: "own", AWS_SESSION_TOKEN: "own" };
+  expect(functionEnvironment(env, "postgres://x", "ghouls", { urls, connection })).toEqual({
+    PATH: "p",
+    DATABASE_URL: "postgres://x",
+    GHOULS_SCHEMA: "ghouls",
+    AWS_REGION: "r",
+    AWS_ENDPOINT_URL: "http://127.0.0.1:1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    GHOULS_QUEUE_RUNS_URL: urls.runs,
+    GHOULS_QUEUE_LONG_RITES_URL: urls["long-rites"],
+  });
+});
+
+test("where the queues are AWS's, the user's own credentials stay", () => {
+  const env = { AWS_PROFILE: "own" };
+  expect(functionEnvironment(env, "d", "s", { urls: {}, connection: { region: "r" } })).toEqual({
+    AWS_PROFILE: "own",
+    DATABASE_URL: "d",
+    GHOULS_SCHEMA: "s",
+    AWS_REGION: "r",
+  });
+});
+
+test("each token is one role's", () => {
+  expect(JSON.parse(devTokens({ operator: "o", submitter: "s", decider: "d" }))).toEqual({
+    o: { tenantId: "local", subject: "operator", roles: ["operator"] },
+    s: { tenantId: "local", subject: "submitter", roles: ["submitter"] },
+    d: { tenantId: "local", subject: "decider", roles: ["decider"] },
+  });
+});

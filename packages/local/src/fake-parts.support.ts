@@ -1,0 +1,40 @@
+import { loadConfig } from "./fake-handlers.support.ts";
+import type { Parts } from "./parts.ts";
+
+/** Parts whose ledger only notes what it is asked to do; the processes get fake handlers. */
+export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
+  const notes: string[] = [];
+  const parts: Parts = {
+    loadConfig,
+    handlers: new URL("./fake-handlers.support.ts", import.meta.url).href,
+    ledger: {
+      createRoles: (_, { schema, migrator, application }) => {
+        notes.push(`roles ${schema} ${migrator.name} ${application.name}`);
+        return Promise.resolve();
+      },
+      migrate: ({ connectionString, schema, applicationRole }) => {
+        notes.push(`migrate ${schema} as ${new URL(connectionString).username} for ${applicationRole}`);
+        return over.migrationFails === true ? Promise.reject(new Error("no such table")) : Promise.resolve();
+      },
+      openLedger: () => ({
+        deliveries: {
+          recordWorkerEnd: ({ worker, how }) => {
+            notes.push(`ended ${worker}: ${how}`);
+            return Promise.resolve(1);
+          },
+        },
+        close: () => {
+          notes.push("closed");
+          return Promise.resolve();
+        },
+      }),
+    },
+  };
+  return { parts, notes };
+}
+
+/** The environment without what the machine of the test may have set. */
+export function cleanEnv(over: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(AWS_|GHOULS_|DATABASE_)/.test(name));
+  return { ...Object.fromEntries(kept), ...over };
+}

@@ -1,0 +1,217 @@
+import { chmod, mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { openSqs } from "@ghouls/aws";
+import { noFaults } from "@ghouls/core";
+import type { ApiProcess } from "./api.ts";
+import { startApi } from "./api.ts";
+import { describeEnd } from "./child.ts";
+import type { ProcessEnd } from "./child.ts";
+import { devTokens, functionEnvironment } from "./child-environment.ts";
+import type { Database } from "./database.ts";
+import { openDatabase } from "./database.ts";
+import { createBoard } from "./board.ts";
+import type { Board } from "./board.ts";
+import { allOrNothing, createOwner } from "./owner.ts";
+import type { Owner } from "./owner.ts";
+import { startFunctions } from "./functions.ts";
+import type { Functions } from "./functions.ts";
+import { lockDataDir } from "./lock.ts";
+import type { HostLog, Print } from "./log.ts";
+import { openLog, rotate } from "./log.ts";
+import type { LoadedConfig, Parts } from "./parts.ts";
+import type { Queues } from "./queues.ts";
+import { openQueues } from "./queues.ts";
+import { random } from "./secrets.ts";
+import { forgetLeftBehind, openStateFile, takeLeftBehind } from "./state.ts";
+import type { DevState } from "./state.ts";
+import { createSupervisor, endLeftBehind } from "./supervisor.ts";
+import type { Supervisor } from "./supervisor.ts";
+
+/** How long work under way may go on after the host was asked to end, in milliseconds. */
+const DRAIN_MS = 10_000;
+/** A log that has grown beyond it is moved aside at the next start. */
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
+
+export interface HostOptions {
+  readonly configPath: string;
+  readonly dataDir: string;
+  /** The API's port; 0 for any. 4700 where undefined, or a free one where that is taken. */
+  readonly port: number | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  /** For people. */
+  readonly print: Print;
+  /** Each line of the log, as it is written. */
+  readonly printLog: Print;
+  readonly parts: Parts;
+  /** From one reconciliation to the next, in milliseconds. Lambda's schedule has 60 s; here 5 s by default. */
+  readonly reconcileEveryMs?: number;
+}
+
+export interface Host {
+  readonly config: LoadedConfig;
+  readonly state: Pick<DevState, "apiUrl" | "tokens">;
+  readonly logFile: string;
+  /** Resolves, with the reason, when a process that the host cannot do without has ended unasked. */
+  readonly broken: Promise<string>;
+  /** Ends everything in order; nothing is left but the data. */
+  stop(): Promise<void>;
+  /** Ends every process at once. `stop` still has to be waited for. */
+  kill(): void;
+}
+
+/**
+ * Starts Ghouls on this machine in the order in which its parts need each other.
+ * @throws GhoulsError where a part cannot start; then nothing is left running
+ */
+export async function startHost(options: HostOptions): Promise<Host> {
+  const dataDir = resolve(options.dataDir);
+  await makeDataDir(dataDir);
+  const lock = await lockDataDir(dataDir);
+  const owner = createOwner();
+  owner.defer(() => lock.release());
+  try {
+    return await startParts({ ...options, dataDir }, owner);
+  } catch (error) {
+    await owner.end();
+    throw error;
+  }
+}
+
+/** PostgreSQL runs as another user where we are root, who must be able to pass through. */
+async function makeDataDir(dataDir: string): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  await chmod(dataDir, process.getuid?.() === 0 ? 0o711 : 0o700);
+}
+
+async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
+  const logFile = join(options.dataDir, "host.log");
+  await rotate(logFile, MAX_LOG_BYTES);
+  const log = openLog(logFile, options.printLog);
+  owner.defer(() => log.close());
+  const leftBehind = await takeLeftBehind(options.dataDir);
+  const { config, database, queues } = await startStores(options, log, owner);
+  const supervisor = await openSupervisor(options, database.url, config.databaseSchema, log);
+  owner.defer(() => supervisor.close(2_000));
+  await endLeftBehind(leftBehind, ["/process/function."], supervisor);
+  await forgetLeftBehind(options.dataDir);
+
+  const tokens = { operator: random(), submitter: random(), decider: random() };
+  const env = functionEnvironment(options.env, database.url, config.databaseSchema, queues);
+  const stateFile = openStateFile(options.dataDir);
+  const board = createBoard(stateFile, database, queues, tokens, log);
+  owner.defer(() => stateFile.remove());
+
+  const base = { config, env, log, handlers: options.parts.handlers };
+  const { api, functions } = await startServing(
+    { ...base, options, tokens, queues, supervisor, board },
+    owner,
+  );
+  await board.update({ api });
+  functions.open();
+  return {
+    config,
+    state: { apiUrl: api.url, tokens },
+    logFile,
+    broken: firstEnd([
+      ["PostgreSQL", database.ended],
+      ["the SQS server", queues.ended],
+      ["the API", api.ended],
+    ]),
+    stop: () => owner.end(),
+    kill: () => owner.kill(),
+  };
+}
+
+interface Serving {
+  readonly options: HostOptions;
+  readonly config: LoadedConfig;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: HostLog;
+  readonly handlers: string;
+  readonly tokens: DevState["tokens"];
+  readonly queues: Queues;
+  readonly supervisor: Supervisor;
+  readonly board: Board;
+}
+
+/** The API and the functions, at the same time. The functions end before the API and their queue client do. */
+async function startServing(
+  { options, config, env, log, handlers, tokens, queues, supervisor, board }: Serving,
+  owner: Owner,
+): Promise<{ readonly api: ApiProcess; readonly functions: Functions }> {
+  const [apiPlace, functionPlace] = [owner.place(), owner.place()];
+  const { region } = queues.connection;
+  const queuePort = openSqs({
+    ...queues.connection,
+    queueUrls: queues.urls,
+    faults: noFaults,
+    random: Math.random,
+  });
+  functionPlace.defer(() => queuePort.close());
+  const starting = startFunctions({
+    config,
+    handlers,
+    env,
+    log,
+    queuePort,
+    queueUrls: queues.urls,
+    region,
+    reconcileEveryMs: options.reconcileEveryMs ?? 5_000,
+    drainMs: DRAIN_MS,
+    onChange: (processes) => board.update({ functions: processes }),
+    onWorkerEnd: (worker, how) => void supervisor.record(worker, how),
+  });
+  const apiEnv = { ...env, GHOULS_DEV_TOKENS: devTokens(tokens) };
+  const { port } = options;
+  const [api, functions] = await allOrNothing([
+    apiPlace.own(startApi({ handlers, configPath: config.path, port, env: apiEnv, log })),
+    functionPlace.own(starting),
+  ] as const);
+  return { api, functions };
+}
+
+interface Stores {
+  readonly config: LoadedConfig;
+  readonly database: Database;
+  readonly queues: Queues;
+}
+
+/** Configuration, database and queues, all at the same time. */
+async function startStores(options: HostOptions, log: HostLog, owner: Owner): Promise<Stores> {
+  const { env, dataDir, print, parts } = options;
+  const loading = parts.loadConfig(resolve(options.configPath));
+  const schema = loading.then((config) => config.databaseSchema);
+  const queueSettings = loading.then((config) => config.queues);
+  for (const promise of [schema, queueSettings]) promise.catch(() => undefined);
+  const [databasePlace, queuePlace] = [owner.place(), owner.place()];
+  const [config, queues, database] = await allOrNothing([
+    loading,
+    queuePlace.own(openQueues({ env, dataDir, log, queues: queueSettings })),
+    databasePlace.own(openDatabase({ env, dataDir, log, print, ledger: parts.ledger, schema })),
+  ] as const);
+  return { config, database, queues };
+}
+
+async function openSupervisor(
+  options: HostOptions,
+  connectionString: string,
+  schema: string,
+  log: HostLog,
+): Promise<Supervisor> {
+  const ledger = await options.parts.ledger.openLedger({
+    connectionString,
+    schema,
+    maxConnections: 1,
+    applicationName: "ghouls-host",
+    chance: Math.random,
+  });
+  return createSupervisor({ ledger, log: (text) => log.line("host", text) });
+}
+
+/** Resolves with the first unexpected end of a part. */
+function firstEnd(parts: readonly (readonly [string, Promise<ProcessEnd> | undefined])[]): Promise<string> {
+  const ends = parts.flatMap(([name, ended]) =>
+    ended === undefined ? [] : [ended.then((end) => `${name} ended: ${describeEnd(end)}`)],
+  );
+  return Promise.race(ends);
+}

@@ -1,0 +1,59 @@
+import type { QueueSettings } from "@ghouls/core";
+
+/** What the host needs of the user's configuration, as `loadConfig` of the package ghouls gives it. */
+export interface LoadedConfig {
+  readonly path: string;
+  readonly root: string;
+  readonly queues: Readonly<Record<string, QueueSettings>>;
+  readonly examples: readonly Example[];
+  readonly databaseSchema: string;
+}
+
+/** A run that `--once` submits. */
+export interface Example {
+  readonly workflow: string;
+  readonly input: unknown;
+  readonly idempotencyKey?: string;
+}
+
+interface Role {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** The part of the ledger that the host uses itself. All else happens in child processes. */
+export interface LedgerParts {
+  createRoles(
+    adminConnectionString: string,
+    roles: { readonly schema: string; readonly migrator: Role; readonly application: Role },
+  ): Promise<unknown>;
+  migrate(options: {
+    readonly connectionString: string;
+    readonly schema: string;
+    readonly applicationRole: string;
+  }): Promise<unknown>;
+  openLedger(options: {
+    readonly connectionString: string;
+    readonly schema: string;
+    readonly maxConnections: number;
+    readonly applicationName: string;
+    /** Chance in [0, 1) for the spread of retries. */
+    readonly chance: () => number;
+  }): WorkerEnds | Promise<WorkerEnds>;
+}
+
+/** Where the end of a worker process is recorded, so that its claims are judged at once. */
+export interface WorkerEnds {
+  readonly deliveries: {
+    recordWorkerEnd(end: { readonly worker: string; readonly how: string }): Promise<number>;
+  };
+  close(): Promise<void>;
+}
+
+/** What the host is put together from; tests put others in. */
+export interface Parts {
+  loadConfig(path: string): Promise<LoadedConfig>;
+  readonly ledger: LedgerParts;
+  /** The module that the child processes take their factories from: a package name or a file URL. */
+  readonly handlers: string;
+}

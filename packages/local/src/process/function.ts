@@ -1,0 +1,74 @@
+import { performance } from "node:perf_hooks";
+import { Worker } from "node:worker_threads";
+import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
+
+/**
+ * An execution environment, the child's side: `function.ts <module> <factory> <config>`. It imports the module, loads
+ * the configuration and builds the handler once, then answers invocations.
+ */
+
+interface Context {
+  readonly awsRequestId: string;
+  readonly functionName: string;
+  getRemainingTimeInMillis(): number;
+}
+type Handler = (event: unknown, context: Context) => unknown;
+
+interface Exports {
+  readonly loadConfig?: (path: string) => Promise<{ readonly config: unknown }>;
+  readonly [factory: string]: unknown;
+}
+
+interface Invocation {
+  readonly type: "invoke";
+  readonly id: string;
+  readonly event: unknown;
+  readonly remainingMs: number;
+}
+
+/** Ends this process with its host even while its own loop is blocked. */
+function watchHost(): void {
+  const watch = `
+    const host = ${process.ppid};
+    setInterval(() => { if (process.ppid !== host) process.kill(process.pid, "SIGKILL"); }, 500);`;
+  new Worker(watch, { eval: true, stdin: false }).unref();
+  onHostGone(() => process.kill(process.pid, "SIGKILL"));
+}
+
+async function loadHandler(module: string, factory: string, configPath: string): Promise<Handler> {
+  const { loadConfig, [factory]: create } = (await import(module)) as Exports;
+  if (loadConfig === undefined || typeof create !== "function") {
+    throw new TypeError(`${module} does not export loadConfig and ${factory}`);
+  }
+  const { config } = await loadConfig(configPath);
+  return (create as (config: unknown) => Handler)(config);
+}
+
+async function answer(handler: Handler, functionName: string, invocation: Invocation): Promise<void> {
+  const deadline = performance.now() + invocation.remainingMs;
+  const context: Context = {
+    awsRequestId: invocation.id,
+    functionName,
+    getRemainingTimeInMillis: () => Math.max(0, Math.floor(deadline - performance.now())),
+  };
+  try {
+    const value = await handler(invocation.event, context);
+    tell({ type: "result", id: invocation.id, body: JSON.stringify(value) ?? "null" });
+  } catch (error) {
+    const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    tell({ type: "result", id: invocation.id, error: reason });
+  }
+}
+
+async function main(): Promise<void> {
+  const [module = "", factory = "", configPath = ""] = process.argv.slice(2);
+  watchHost();
+  leaveSignalsToHost();
+  const handler = await loadHandler(module, factory, configPath);
+  process.on("message", (message: Invocation) => {
+    if (message.type === "invoke") void answer(handler, factory, message);
+  });
+  tell({ type: "ready" });
+}
+
+await main().catch(fail);
