@@ -12,7 +12,7 @@ const runStates = statesOf("run");
 const deliveryStates = statesOf("delivery");
 
 async function rowsOf(run: MadeRun): Promise<unknown> {
-  return await db.admin(
+  return db.admin(
     `select to_jsonb(run) as run, (select jsonb_agg(to_jsonb(d) order by d.seq) from ghouls.deliveries d where d.run_id = run.run_id)
        as deliveries, (select count(*) from ghouls.journal j where j.run_id = run.run_id) as entries
      from ghouls.runs run where run.run_id = $1`,

@@ -25,7 +25,7 @@ export async function heldInTheMiddle<T>(
     await moving.catch(() => undefined);
     throw error;
   }
-  return await moving;
+  return moving;
 }
 
 async function pidOf(client: pg.Client): Promise<number> {

@@ -39,6 +39,10 @@ export interface AdmittedRun {
   readonly unpublished: boolean;
 }
 
+/**
+ * The conflict's target is not named: a run without a key that an earlier try has committed conflicts by its id. A run id
+ * that is another's is swallowed too; whoever reads back then finds nothing, and must say so.
+ */
 const ADMIT = writeStatement(
   "runs.admit",
   `
@@ -62,7 +66,7 @@ with bound as materialized (
     array(select jsonb_array_elements_text(q.requested_roles::jsonb)), 'QUEUED', 1, q.input_text, q.input_digest,
     ghouls.clock() + q.deadline_ms * interval '1 millisecond', ghouls.clock()
   from request q
-  on conflict (tenant_id, idempotency_key) do nothing
+  on conflict do nothing
   returning tenant_id, run_id, enqueue_seq, queue, priority
 ), delivery as (
   insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, due_at, hold_expires_at,

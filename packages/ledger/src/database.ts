@@ -12,6 +12,8 @@ export interface DatabaseOptions {
   readonly maxConnections?: number;
   /** Milliseconds to wait for a connection; 5,000 by default. */
   readonly connectTimeoutMs?: number;
+  /** Milliseconds to wait for an answer, 20,000 by default: longer than the role's statement_timeout, so it means a lost one. */
+  readonly answerTimeoutMs?: number;
   /** Named statements, parsed once per connection. Off behind a transaction pooler that does not keep them. */
   readonly preparedStatements?: boolean;
   readonly faults?: FaultInjector;
@@ -48,6 +50,7 @@ export class Database implements Executor {
       connectionString: options.connectionString,
       max: options.maxConnections ?? 2,
       connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
+      query_timeout: options.answerTimeoutMs ?? 20_000,
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: options.applicationName ?? "ghouls",
@@ -135,20 +138,32 @@ export class Database implements Executor {
     const client = await this.#connect(what);
     let broken = true;
     try {
-      await client.query("begin isolation level read committed");
+      await this.#begin(client, what);
       const value = await body({ run: (statement, values) => this.#send(client, statement, values) });
       await this.#commit(client, what);
       broken = false;
       return value;
     } catch (error) {
-      // A connection whose rollback fails is thrown away with whatever it held.
-      broken = await client.query("rollback").then(
-        () => false,
-        () => true,
-      );
+      // A connection that is lost, or whose rollback fails, is thrown away with whatever it held.
+      const lost = error instanceof LedgerError && error.sqlState === undefined;
+      broken =
+        lost ||
+        (await client.query("rollback").then(
+          () => false,
+          () => true,
+        ));
       throw error;
     } finally {
       client.release(broken);
+    }
+  }
+
+  async #begin(client: pg.PoolClient, what: string): Promise<void> {
+    try {
+      await client.query("begin isolation level read committed");
+    } catch (error) {
+      const { kind, sqlState } = classify(error, false);
+      throw new LedgerError(kind, `${what}: begin`, sqlState, error);
     }
   }
 

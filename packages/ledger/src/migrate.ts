@@ -31,9 +31,12 @@ grant select, insert on ${schema}.journal to ${role};
 `;
 }
 
+/** Even `create schema if not exists` wants CREATE on the database, which the migrator has not: its schema is there. */
 function prologueSql(schema: string): string {
   return `
-create schema if not exists ${schema};
+do $$ begin
+  if not exists (select from pg_namespace where nspname = '${schema}') then create schema ${schema}; end if;
+end $$;
 create table if not exists ${schema}.migrations (
   number integer primary key,
   name text not null,
@@ -79,10 +82,7 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
   try {
     await client.query("begin");
     await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`ghouls-migrate:${schema}`]);
-    if ((await client.query("select from pg_namespace where nspname = $1", [schema])).rowCount === 0) {
-      await client.query(`create schema ${schema}`);
-    }
-    await client.query(prologueSql(schema).replace(/create schema[^;]*;/, ""));
+    await client.query(prologueSql(schema));
     const present = await client.query<{ number: number }>(
       `select number from ${schema}.migrations order by number`,
     );

@@ -20,12 +20,12 @@ from generate_series(9, 0, -1) as p(priority)
 cross join lateral (
   select d.tenant_id, d.run_id, d.seq, d.queue, d.publications, d.priority, d.next_publication_at
   from ghouls.deliveries d
+  join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
   where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at <= ghouls.clock()
+    and run.status = 'QUEUED' and run.paused_at is null and run.quarantined_at is null
   order by d.next_publication_at
   limit $1
 ) as due
-join ghouls.runs run on run.tenant_id = due.tenant_id and run.run_id = due.run_id
-where run.status = 'QUEUED' and run.paused_at is null and run.quarantined_at is null
 order by due.priority desc, due.next_publication_at
 limit $1`,
 );

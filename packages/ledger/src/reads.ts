@@ -25,25 +25,44 @@ from ghouls.runs run
 where run.tenant_id = $1 and run.run_id = $2`,
 );
 
+const KEYSET = `
+where run.tenant_id = $1
+  and (run.created_at, run.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)`;
+const NEWEST = `
+order by run.created_at desc, run.run_id desc
+limit $4`;
+const SHOWN = `${RUN}, (extract(epoch from run.created_at) * 1000000)::bigint as created_micros`;
+
 // Absent filters are spelled as their own statements, so that each has an index whose order is the answer's.
 const page = (name: string, filter: string) =>
   readStatement(
     `runs.page-${name}`,
     `
-select ${RUN}, (extract(epoch from run.created_at) * 1000000)::bigint as created_micros
-from ghouls.runs run
-where run.tenant_id = $1
-  and (run.created_at, run.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)
-  ${filter}
-order by run.created_at desc, run.run_id desc
-limit $4`,
+select ${SHOWN}
+from ghouls.runs run${KEYSET}
+  ${filter}${NEWEST}`,
+  );
+
+// One bounded index scan for each status: `status = any(…)` has no index whose order is the answer's, and a generic plan
+// then reads all of a tenant's runs to find those of a rare one.
+const pageOfStatuses = (name: string, filter: string) =>
+  readStatement(
+    `runs.page-${name}`,
+    `
+select ${SHOWN}
+from (select distinct q.status from unnest($5::text[]) as q(status)) as wanted
+cross join lateral (
+  select run.*
+  from ghouls.runs run${KEYSET}
+  and run.status = wanted.status ${filter}${NEWEST}
+) as run${NEWEST}`,
   );
 
 const PAGES = {
   all: page("all", ""),
-  status: page("status", "and run.status = any($5::text[])"),
+  status: pageOfStatuses("status", ""),
   workflow: page("workflow", "and run.workflow_name = $5"),
-  both: page("status-workflow", "and run.status = any($5::text[]) and run.workflow_name = $6"),
+  both: pageOfStatuses("status-workflow", "and run.workflow_name = $6"),
   attention: page("attention", "and (run.attention_at is not null or run.quarantined_at is not null)"),
 } as const;
 

@@ -30,7 +30,9 @@ export function rolesSql(options: RoleOptions, database: string): string[] {
   }
   const role = ({ name, password }: RoleOptions["migrator"]) => [
     `do $$ begin if not exists (select from pg_roles where rolname = '${name}') then create role ${name} login; end if; end $$`,
-    `alter role ${name} login nosuperuser nocreatedb nocreaterole password ${pg.escapeLiteral(password)}`,
+    // Only a superuser may so much as name these, and on RDS nobody is one: a new role has none of them anyway.
+    `do $$ begin if exists (select from pg_roles where rolname = '${name}' and (rolsuper or rolcreatedb or rolcreaterole)) then alter role ${name} nosuperuser nocreatedb nocreaterole; end if; end $$`,
+    `alter role ${name} login password ${pg.escapeLiteral(password)}`,
   ];
   return [
     ...role(migrator),
@@ -38,6 +40,8 @@ export function rolesSql(options: RoleOptions, database: string): string[] {
     ...Object.entries(APPLICATION_LIMITS).map(
       ([name, value]) => `alter role ${application.name} set ${name} = '${value}'`,
     ),
+    // Whoever gives a schema to a role must be able to become it; CREATEROLE alone is not enough since PostgreSQL 16.
+    `do $$ begin if not pg_has_role('${migrator.name}', 'usage') then grant ${migrator.name} to current_user; end if; end $$`,
     `create schema if not exists ${schema} authorization ${migrator.name}`,
     `grant connect on database ${pg.escapeIdentifier(database)} to ${migrator.name}, ${application.name}`,
   ];

@@ -72,7 +72,7 @@ with ${heldBy(CLAIM_STATES)}, settled as (
 insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
   next_publication_at, created_at)
 select queued.tenant_id, queued.run_id, queued.enqueue_seq, 'continued', 'PENDING', queued.queue, queued.priority,
-  settled.checkpoint_generation, settled.settled_at, settled.settled_at, settled.settled_at
+  settled.checkpoint_generation, settled.settled_at, null, settled.settled_at
 from queued join settled on settled.tenant_id = queued.tenant_id and settled.run_id = queued.run_id
 returning run_id`,
 );
@@ -110,7 +110,8 @@ export async function settleDeliveryIfClaimed(
 }
 
 /**
- * A run with missing or contradictory truth: quarantined, and its delivery given back, in one commit. No loss is counted.
+ * A run with missing or contradictory truth: quarantined, and its delivery given back, in one commit. No loss is counted,
+ * and the relay leaves the new delivery alone until a person has cleared the run.
  * False where the claim is gone.
  */
 export async function quarantineRunIfClaimed(

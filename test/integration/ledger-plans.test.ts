@@ -1,0 +1,213 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import "@ghouls/ledger";
+import { STATEMENTS } from "../../packages/ledger/src/statement.ts";
+import { testDatabase } from "../support/database.ts";
+import { makeRun, type MadeRun } from "../support/factories.ts";
+import { explain, type PlanValue } from "../support/plans.ts";
+
+const db = await testDatabase();
+const application = await db.client("application");
+const FINISHED = 30_000;
+const WAITING = 20_000;
+const DUE = 40;
+const COLUMNS = `tenant_id, run_id, first_run_id, idempotency_key, request_digest, workflow_name, workflow_version,
+  workflow_digest, queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, created_at`;
+const VALUES = `'acme', made.id, made.id, 'key-' || made.n, 'r', case when made.n % 100 = 0 then 'rare' else 'hello' end, 1, 'hello@1',
+  'runs', made.n % 10, 'user:ada', '{operator}'`;
+
+let running: MadeRun;
+let pending: MadeRun;
+let known: { run_id: string; idempotency_key: string }[];
+let halfWay: { micros: string; run_id: string };
+
+beforeAll(async () => {
+  await db.admin(
+    `with made as (select gen_random_uuid() as id, n from generate_series(1, ${FINISHED}) as n), run as (
+       insert into ghouls.runs (${COLUMNS}, started_at, finished_at, journal_length)
+       select ${VALUES}, case when made.n % 50 = 0 then 'CANCELLED' else 'DONE' end, 1, '1', 'd', ghouls.clock() - made.n * interval '1 second',
+         ghouls.clock(), ghouls.clock(), 1
+       from made returning tenant_id, run_id, queue, priority
+     ), delivery as (
+       insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, outcome, queue, priority, due_at, token, claimed_by,
+         claimed_at, lease_until, created_at, settled_at)
+       select tenant_id, run_id, 1, 'admitted', 'SETTLED', 'done', queue, priority, ghouls.clock(), gen_random_uuid(), 'worker-0',
+         ghouls.clock(), ghouls.clock(), ghouls.clock(), ghouls.clock()
+       from run returning tenant_id, run_id, seq, token
+     )
+     insert into ghouls.journal (tenant_id, run_id, ordinal, epoch, scope, kind, name, nth, outcome, tries, seq, token, started_at,
+       completed_at)
+     select tenant_id, run_id, 1, 0, '', 'step', 'a', 1, 'ok', 1, seq, token, ghouls.clock(), ghouls.clock() from delivery`,
+  );
+  const waiting = (from: number, count: number, nextPublication: string) =>
+    db.admin(
+      `with made as (select gen_random_uuid() as id, n from generate_series(${from}, ${from + count - 1}) as n), run as (
+       insert into ghouls.runs (${COLUMNS})
+       select ${VALUES}, 'QUEUED', 1, '1', 'd', ghouls.clock() - (made.n - ${FINISHED}) * interval '1 second'
+       from made returning tenant_id, run_id, queue, priority
+     )
+     insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, due_at, next_publication_at, created_at)
+     select tenant_id, run_id, 1, 'admitted', 'PENDING', queue, priority, ghouls.clock(), ${nextPublication}, ghouls.clock() from run`,
+    );
+  await waiting(FINISHED + 1, WAITING, "ghouls.clock() + interval '1 day'");
+  await waiting(FINISHED + WAITING + 1, DUE, "ghouls.clock() - interval '1 second'");
+  running = await makeRun(db, { status: "RUNNING" });
+  pending = await makeRun(db, { nextPublicationIn: 86_400 });
+  await db.admin(
+    `update ghouls.runs set attention_reason = 'x', attention_at = ghouls.clock() where idempotency_key = 'key-29999'`,
+  );
+  known = await db.admin("select run_id, idempotency_key from ghouls.runs where idempotency_key = any($1)", [
+    Array.from({ length: 10 }, (_, index) => `key-${index * 4_000 + 1}`),
+  ]);
+  [halfWay] = (await db.admin(
+    `select (extract(epoch from created_at) * 1000000)::bigint::text as micros, run_id from ghouls.runs
+     where idempotency_key = 'key-15000'`,
+  )) as [typeof halfWay];
+  await db.admin("analyze ghouls.runs, ghouls.deliveries, ghouls.journal");
+}, 60_000);
+
+const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
+const first = (limit: number, ...filter: PlanValue[]) => ["acme", ...START, limit, ...filter];
+const later = (limit: number, ...filter: PlanValue[]) => [
+  "acme",
+  halfWay.micros,
+  halfWay.run_id,
+  limit,
+  ...filter,
+];
+const claimOf = (run: MadeRun) => [run.tenantId, run.runId, run.seq, run.token];
+const firstId = () => known[0]?.run_id ?? "";
+const ids = () => known.map((run) => run.run_id);
+
+interface Case {
+  readonly name: string;
+  readonly values: () => PlanValue[];
+  /** The most rows that a node may look at. */
+  readonly rows: number;
+  readonly when?: string;
+}
+
+const cases: readonly Case[] = [
+  {
+    name: "runs.admit",
+    rows: 10,
+    values: () => {
+      const one = ["acme", randomUUID(), "new-key", "r", "hello", 1, "hello@1", "runs", 5, "", "user:ada"];
+      const arrays = [...one, "[]", "1", "d", 1_000, false, 1_000].map((value) => [value]);
+      return ["2000", ...arrays, 15];
+    },
+  },
+  {
+    name: "runs.by-key",
+    rows: 10,
+    values: () => [ids().map(() => "acme"), known.map((run) => run.idempotency_key)],
+  },
+  { name: "runs.by-id", rows: 10, values: () => [ids().map(() => "acme"), ids()] },
+  { name: "runs.get", rows: 1, values: () => ["acme", running.runId] },
+  {
+    name: "deliveries.claim",
+    rows: 20,
+    values: () => [
+      [pending.runId, ...ids()],
+      [1, ...ids().map(() => 1)],
+      [randomUUID(), ...ids().map(() => randomUUID())],
+      "worker-0",
+      120,
+      180,
+    ],
+  },
+  {
+    name: "deliveries.claimed-by-token",
+    rows: 10,
+    values: () => [[running.runId], [1], [running.token]],
+  },
+  { name: "deliveries.unclaimed", rows: 10, values: () => [ids(), ids().map(() => 1)] },
+  { name: "deliveries.release", rows: 1, values: () => ["acme", pending.runId, 15] },
+  {
+    name: "deliveries.settle",
+    rows: 1,
+    values: () => [...claimOf(running), "DONE", "done", "1", "d", null, null, null],
+  },
+  { name: "deliveries.state-of-claim", rows: 1, values: () => claimOf(running) },
+  { name: "deliveries.of-run", rows: 1, values: () => ["acme", running.runId] },
+  { name: "runs.quarantine", rows: 1, values: () => [...claimOf(running), "by a test"] },
+  { name: "runs.raise-attention", rows: 1, values: () => ["acme", running.runId, "by a test"] },
+  {
+    name: "journal.append",
+    rows: 1,
+    values: () => [...claimOf(running), 0, "", "step", "a", 1, "ok", "1", "d", 1, 5, 1],
+  },
+  {
+    name: "journal.entry-of-call",
+    rows: 1,
+    values: () => ["acme", firstId(), 0, "", "step", "a", 1],
+  },
+  { name: "journal.read", rows: 1, values: () => ["acme", firstId()] },
+  { name: "deliveries.record-worker-end", rows: 1, values: () => ["worker-0", "exited"] },
+  {
+    name: "deliveries.mark-published",
+    rows: 10,
+    values: () => [ids().map(() => "acme"), ids(), ids().map(() => 1), [30, 60]],
+  },
+  {
+    name: "deliveries.mark-publication-failed",
+    rows: 10,
+    values: () => [ids().map(() => "acme"), ids(), ids().map(() => 1), [30, 60], ids().map(() => "x")],
+  },
+  { name: "runs.page-all", when: ", first,", rows: 102, values: () => first(51) },
+  { name: "runs.page-all", when: ", later,", rows: 102, values: () => later(51) },
+  { name: "runs.page-status", when: ", of a common status,", rows: 102, values: () => first(51, ["DONE"]) },
+  { name: "runs.page-status", when: ", later,", rows: 102, values: () => later(51, ["DONE"]) },
+  { name: "runs.page-status", when: ", of a rare status,", rows: 102, values: () => first(51, ["RUNNING"]) },
+  { name: "runs.page-status", when: ", of an absent one,", rows: 102, values: () => first(51, ["FAILING"]) },
+  {
+    name: "runs.page-status",
+    when: ", of every status,",
+    rows: 14 * 102,
+    values: () =>
+      first(51, ["QUEUED", "RUNNING", "AWAITING_HARDWARE", "AWAITING_SIGNAL", "DONE", "FAILED", "CANCELLED"]),
+  },
+  { name: "runs.page-workflow", when: ", common,", rows: 102, values: () => first(51, "hello") },
+  { name: "runs.page-workflow", when: ", rare,", rows: 102, values: () => first(51, "rare") },
+  { name: "runs.page-workflow", when: ", absent,", rows: 102, values: () => first(51, "none") },
+  {
+    name: "runs.page-status-workflow",
+    when: ", common,",
+    rows: 102,
+    values: () => first(51, ["DONE"], "hello"),
+  },
+  { name: "runs.page-attention", when: ", first,", rows: 102, values: () => first(51) },
+];
+
+describe.each(["force_generic_plan", "force_custom_plan"] as const)("with %s", (mode) => {
+  test.each(cases.map((one) => ({ when: "", ...one })))(
+    "$name $when reads by index, and no more than it has to",
+    async ({ name, values, rows }) => {
+      const plan = await explain(application, STATEMENTS.get(name)?.text ?? "", values(), mode);
+      expect(plan.scans.filter((scan) => scan.endsWith("in full"))).toEqual([]);
+      expect(plan.rows, plan.scans.join(", ")).toBeLessThanOrEqual(rows);
+    },
+  );
+
+  test("the relay reads what is due, whatever the number of waiting and finished deliveries", async () => {
+    const text = STATEMENTS.get("deliveries.due-publications")?.text ?? "";
+    const plan = await explain(application, text, [100], mode);
+    expect(plan.scans.filter((scan) => scan.endsWith("in full"))).toEqual([]);
+    expect(plan.scans).toContain("deliveries by deliveries_publishable");
+    // A few more for what this file's rolled-back transactions have left in the index.
+    expect(plan.rows).toBeLessThanOrEqual(DUE + 10);
+    // Ten scans of two or three pages each, and three or four pages for the run of each due delivery.
+    expect(plan.pages).toBeLessThan(50 + 8 * DUE);
+  });
+});
+
+test("a plan test that meets a scan in full says so", async () => {
+  const plan = await explain(
+    application,
+    "select count(*) from ghouls.runs where request_digest = $1",
+    ["none"],
+    "force_custom_plan",
+  );
+  expect(plan.scans).toEqual(["runs in full"]);
+  expect(plan.rows).toBeGreaterThan(FINISHED);
+});

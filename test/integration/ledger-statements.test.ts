@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import "@ghouls/ledger";
+import { migrate } from "@ghouls/ledger";
+import {
+  STATEMENTS,
+  bindSchema,
+  readStatement,
+  type Statement,
+} from "../../packages/ledger/src/statement.ts";
+import { testDatabase } from "../support/database.ts";
+import { APPLICATION, MIGRATOR } from "../support/global-setup.ts";
+import type pg from "pg";
+
+const db = await testDatabase();
+const application = await db.client("application");
+const statements = [...STATEMENTS.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+
+/** Those that span tenants, because what they start from carries none: a message, a worker, the relay, an operator. */
+const SYSTEM = [
+  "deliveries.claim",
+  "deliveries.claimed-by-token",
+  "deliveries.due-publications",
+  "deliveries.record-worker-end",
+  "deliveries.unclaimed",
+];
+
+interface Described {
+  readonly parameters: readonly string[];
+  readonly columns: readonly string[];
+}
+
+/** Has the server parse a statement, and asks it for the types; the columns' names come from a call that finds nothing. */
+async function describeOn(client: pg.Client, text: string): Promise<Described> {
+  await client.query(`prepare described as ${text}`);
+  const { rows } = await client.query<{ parameters: string[]; results: string[] | null }>(
+    `select parameter_types::text[] as parameters, result_types::text[] as results
+     from pg_prepared_statements where name = 'described'`,
+  );
+  await client.query("deallocate described");
+  const { parameters, results } = rows[0] ?? { parameters: [], results: [] };
+  await client.query("begin");
+  const { fields } = await client.query(
+    text,
+    parameters.map(() => null),
+  );
+  await client.query("rollback");
+  return { parameters, columns: (results ?? []).map((type, index) => `${fields[index]?.name} ${type}`) };
+}
+
+function shown(statement: Statement, { parameters, columns }: Described): string {
+  return [
+    `${statement.name} ${statement.writes ? "writes" : "reads"}`,
+    `  takes ${parameters.map((type, index) => `$${index + 1} ${type}`).join(", ") || "nothing"}`,
+    `  gives ${columns.join(", ") || "nothing"}`,
+  ].join("\n");
+}
+
+test("the server, asked as the application's role, knows every statement, its parameters and its columns", async () => {
+  const described: string[] = [];
+  for (const statement of statements) {
+    described.push(shown(statement, await describeOn(application, statement.text)));
+  }
+  expect(described.length).toBeGreaterThan(25);
+  await expect(`${described.join("\n\n")}\n`).toMatchFileSnapshot("./snapshots/ledger-statements.txt");
+});
+
+test.each(statements)("$name has its name as a tag in its first line", ({ name, text }) => {
+  expect(name).toMatch(/^[a-z]+\.[a-z-]+$/);
+  // Longer names of prepared statements are cut by the server, and then two are one.
+  expect(name.length).toBeLessThan(64);
+  expect(text.split("\n")[0]).toBe(`/* ${name} */`);
+});
+
+test("a second statement of a name is refused: the two would share one prepared statement", () => {
+  expect(() => readStatement("runs.get", "select 1")).toThrow("two statements are called runs.get");
+});
+
+describe("a schema of another name", async () => {
+  const other = await testDatabase();
+  await other.admin(`create schema tavern authorization ${MIGRATOR.name}`);
+  await migrate({
+    connectionString: other.migratorUrl,
+    schema: "tavern",
+    applicationRole: APPLICATION.name,
+  });
+  // Whatever still names `ghouls` would fail now.
+  await other.admin("drop schema ghouls cascade");
+  const client = await other.client("application");
+
+  test.each(statements)("$name binds to it everywhere, and takes and gives the same", async ({ text }) => {
+    const bound = bindSchema(text, "tavern");
+    expect(bound).not.toMatch(/ghouls\./);
+    expect(await describeOn(client, bound)).toEqual(await describeOn(application, text));
+  });
+});
+
+test.each(statements.filter((one) => /\bghouls\./.test(one.text) && !one.name.startsWith("doctor.")))(
+  "$name begins with the caller's tenant and joins on it, unless it is a system statement",
+  ({ name, text }) => {
+    const takesTenant = /tenant_id = \$1\b|unnest\(\s*\$[12]::text\[\].*?as \w+\(tenant_id,/s.test(text);
+    const tenantless = ["workflows.record"].includes(name);
+    expect(takesTenant).toBe(!SYSTEM.includes(name) && !tenantless);
+    const joins = text.match(/\bjoin ghouls\.(?:runs|deliveries|journal) \w+ on [^\n]*/g) ?? [];
+    for (const join of joins) {
+      // A message carries a run id alone; it is globally unique, and the tenant comes from its row.
+      if (SYSTEM.includes(name) && join.endsWith(" run on run.run_id = q.run_id")) continue;
+      expect(join).toMatch(/tenant_id = \w+\.tenant_id/);
+    }
+  },
+);
+
+test.each(statements)("$name interpolates no value: only words and placeholders", ({ text }) => {
+  const literals = [...text.matchAll(/'([^']*)'/g)].map((match) => match[1]);
+  for (const literal of literals) expect(literal).toMatch(/^[A-Za-z_0-9 ]+$/);
+  expect(text).not.toContain("undefined");
+  expect(text).not.toContain(";");
+});
