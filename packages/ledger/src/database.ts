@@ -71,12 +71,7 @@ export class Database implements Executor {
       try {
         return await this.#once(statement, values);
       } catch (error) {
-        const repeatable =
-          error instanceof LedgerError &&
-          error.kind !== "defect" &&
-          error.kind !== "schema" &&
-          error.kind !== "busy";
-        if (!repeatable || attempt === TRIES) throw error;
+        if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error)) throw error;
         await delay(25 * 4 ** (attempt - 1) * (0.5 + this.#chance()));
       }
     }
@@ -185,6 +180,16 @@ export class Database implements Executor {
   async close(): Promise<void> {
     await this.#pool.end();
   }
+}
+
+function isRepeatable(error: LedgerError): boolean {
+  return error.kind !== "defect" && error.kind !== "schema" && error.kind !== "busy";
+}
+
+/** A statement that was too slow, or a server that is silent, is asked once more only: its caller has a deadline too. */
+function triesOf(error: LedgerError): number {
+  const silent = error.cause instanceof Error && /read timeout/i.test(error.cause.message);
+  return silent || error.sqlState === "57014" ? 2 : TRIES;
 }
 
 function delay(milliseconds: number): Promise<void> {
