@@ -4,6 +4,43 @@
 create schema ghouls authorization migrator;
 
 -- tables
+create table ghouls.audit ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  audit_id uuid not null,
+  actor text not null,
+  act text not null,
+  subject text not null,
+  reason text not null,
+  at timestamp with time zone not null
+);
+create table ghouls.checkpoints ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  generation integer not null,
+  seq integer not null,
+  workflow_digest text not null,
+  journal_length integer not null,
+  journal_digest text not null,
+  created_at timestamp with time zone not null
+);
+create table ghouls.containment_items ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  kind text not null,
+  key text not null,
+  seq integer not null,
+  token uuid not null,
+  worker text not null,
+  over_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  next_look_at timestamp with time zone not null,
+  tries integer not null default 0,
+  last_error text,
+  acknowledged_at timestamp with time zone,
+  acknowledged_by text,
+  acknowledgement text
+);
 create table ghouls.deliveries ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -31,6 +68,106 @@ create table ghouls.deliveries ( -- r, owner migrator
   created_at timestamp with time zone not null,
   settled_at timestamp with time zone,
   fenced_at timestamp with time zone
+);
+create table ghouls.doctor_endings ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  open_items integer
+);
+create table ghouls.doctor_journals ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  journal_length integer,
+  entries bigint
+);
+create table ghouls.doctor_lost_claims ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  seq integer,
+  claimed_by text,
+  claimed_at timestamp with time zone,
+  lease_until timestamp with time zone,
+  worker_ended_at timestamp with time zone,
+  worker_end text
+);
+create table ghouls.doctor_open_deliveries ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  seq integer,
+  delivery_status text,
+  cause text,
+  run_status text
+);
+create table ghouls.doctor_open_items ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  open_items integer,
+  items bigint
+);
+create table ghouls.doctor_pending_deliveries ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  seq integer,
+  due_at timestamp with time zone
+);
+create table ghouls.doctor_quarantined_runs ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  quarantine_reason text,
+  quarantined_at timestamp with time zone
+);
+create table ghouls.doctor_runs_with_attention ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  attention_reason text,
+  attention_at timestamp with time zone
+);
+create table ghouls.doctor_terminal_runs ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  seq integer,
+  item text,
+  effect text
+);
+create table ghouls.doctor_working_runs ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  enqueue_seq integer
+);
+create table ghouls.evidence ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  evidence_id uuid not null,
+  class text not null,
+  seq integer not null,
+  token uuid not null,
+  call text not null,
+  outcome text not null,
+  body_text text,
+  body_digest text,
+  recorded_at timestamp with time zone not null
+);
+create table ghouls.intents ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  epoch integer not null,
+  scope text not null,
+  kind text not null,
+  name text not null,
+  nth integer not null,
+  number integer not null,
+  seq integer not null,
+  token uuid not null,
+  started_at timestamp with time zone not null,
+  outcome text,
+  outcome_at timestamp with time zone
 );
 create table ghouls.journal ( -- r, owner migrator
   tenant_id text not null,
@@ -88,7 +225,14 @@ create table ghouls.runs ( -- r, owner migrator
   deadline_at timestamp with time zone,
   created_at timestamp with time zone not null,
   started_at timestamp with time zone,
-  finished_at timestamp with time zone
+  finished_at timestamp with time zone,
+  on_worker_loss text not null default 'fail'::text,
+  losses integer not null default 0,
+  idle_yields integer not null default 0,
+  generation integer not null default 0,
+  open_items integer not null default 0,
+  cancel_reason text,
+  cancelled_by text
 );
 create table ghouls.workflows ( -- r, owner migrator
   name text not null,
@@ -100,6 +244,15 @@ create table ghouls.workflows ( -- r, owner migrator
 );
 
 -- constraints
+alter table ghouls.audit add constraint audit_pkey PRIMARY KEY (tenant_id, run_id, audit_id);
+alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
+alter table ghouls.checkpoints add constraint checkpoints_generation_check CHECK ((generation >= 1));
+alter table ghouls.checkpoints add constraint checkpoints_pkey PRIMARY KEY (tenant_id, run_id, generation);
+alter table ghouls.checkpoints add constraint checkpoints_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
+alter table ghouls.containment_items add constraint containment_items_acknowledged CHECK ((num_nulls(acknowledged_at, acknowledged_by) <> 1));
+alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text])));
+alter table ghouls.containment_items add constraint containment_items_pkey PRIMARY KEY (tenant_id, run_id, kind, key);
+alter table ghouls.containment_items add constraint containment_items_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.deliveries add constraint deliveries_cause_check CHECK ((cause = ANY (ARRAY['admitted'::text, 'resumed'::text, 'continued'::text, 'recovered'::text, 'contain'::text])));
 alter table ghouls.deliveries add constraint deliveries_claimed CHECK (((num_nulls(token, claimed_by, claimed_at, lease_until) = ANY (ARRAY[0, 4])) AND ((status <> ALL (ARRAY['CLAIMED'::text, 'SETTLED'::text])) OR (token IS NOT NULL))));
 alter table ghouls.deliveries add constraint deliveries_fenced CHECK (((status = 'FENCED'::text) = (fenced_at IS NOT NULL)));
@@ -112,6 +265,13 @@ alter table ghouls.deliveries add constraint deliveries_status_check CHECK ((sta
 alter table ghouls.deliveries add constraint deliveries_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
 alter table ghouls.deliveries add constraint deliveries_unclaimed CHECK (((status <> ALL (ARRAY['HELD'::text, 'PENDING'::text])) OR (token IS NULL)));
 alter table ghouls.deliveries add constraint deliveries_worker_end CHECK ((num_nulls(worker_ended_at, worker_end) <> 1));
+alter table ghouls.evidence add constraint evidence_class_check CHECK ((class = 'rejected'::text));
+alter table ghouls.evidence add constraint evidence_pkey PRIMARY KEY (tenant_id, run_id, evidence_id);
+alter table ghouls.intents add constraint intents_number_check CHECK ((number >= 1));
+alter table ghouls.intents add constraint intents_outcome CHECK ((num_nulls(outcome, outcome_at) <> 1));
+alter table ghouls.intents add constraint intents_outcome_check CHECK ((outcome = ANY (ARRAY['happened'::text, 'not_done'::text, 'cannot_happen'::text, 'failed'::text, 'resolved'::text])));
+alter table ghouls.intents add constraint intents_pkey PRIMARY KEY (tenant_id, run_id, epoch, scope, kind, name, nth, number);
+alter table ghouls.intents add constraint intents_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.journal add constraint journal_call UNIQUE (tenant_id, run_id, epoch, scope, kind, name, nth);
 alter table ghouls.journal add constraint journal_ordinal_check CHECK ((ordinal >= 1));
 alter table ghouls.journal add constraint journal_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'error'::text])));
@@ -120,14 +280,20 @@ alter table ghouls.journal add constraint journal_result CHECK (((result_text IS
 alter table ghouls.journal add constraint journal_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number);
 alter table ghouls.runs add constraint runs_attention CHECK ((num_nulls(attention_reason, attention_at) <> 1));
+alter table ghouls.runs add constraint runs_contained CHECK (((status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) OR (open_items = 0)));
 alter table ghouls.runs add constraint runs_enqueue_seq_check CHECK ((enqueue_seq >= 1));
 alter table ghouls.runs add constraint runs_error CHECK (((num_nulls(error_code, error_digest) <> 1) AND ((error_text IS NULL) OR (error_code IS NOT NULL))));
 alter table ghouls.runs add constraint runs_failed CHECK (((status = ANY (ARRAY['FAILING'::text, 'FAILED'::text])) = (error_code IS NOT NULL)));
 alter table ghouls.runs add constraint runs_finished CHECK (((status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) = (finished_at IS NOT NULL)));
+alter table ghouls.runs add constraint runs_generation_check CHECK ((generation >= 0));
 alter table ghouls.runs add constraint runs_idempotency_key UNIQUE (tenant_id, idempotency_key);
+alter table ghouls.runs add constraint runs_idle_yields_check CHECK ((idle_yields >= 0));
 alter table ghouls.runs add constraint runs_input CHECK (((input_text IS NOT NULL) OR (finished_at IS NOT NULL)));
 alter table ghouls.runs add constraint runs_journal_bytes_check CHECK ((journal_bytes >= 0));
 alter table ghouls.runs add constraint runs_journal_length_check CHECK ((journal_length >= 0));
+alter table ghouls.runs add constraint runs_losses_check CHECK ((losses >= 0));
+alter table ghouls.runs add constraint runs_on_worker_loss_check CHECK ((on_worker_loss = ANY (ARRAY['resume'::text, 'fail'::text])));
+alter table ghouls.runs add constraint runs_open_items_check CHECK ((open_items >= 0));
 alter table ghouls.runs add constraint runs_output CHECK ((((output_text IS NULL) OR (output_digest IS NOT NULL)) AND ((output_digest IS NULL) OR (status = ANY (ARRAY['COMPLETING'::text, 'DONE'::text])))));
 alter table ghouls.runs add constraint runs_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.runs add constraint runs_priority_check CHECK (((priority >= 0) AND (priority <= 9)));
@@ -139,11 +305,19 @@ alter table ghouls.runs add constraint runs_tenant_id_check CHECK ((tenant_id <>
 alter table ghouls.workflows add constraint workflows_pkey PRIMARY KEY (name, version, digest);
 
 -- indexes
+CREATE UNIQUE INDEX audit_pkey ON ghouls.audit USING btree (tenant_id, run_id, audit_id);
+CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_id, run_id, generation);
+CREATE INDEX containment_items_by_worker ON ghouls.containment_items USING btree (worker) WHERE ((acknowledged_at IS NULL) AND (kind = 'worker'::text));
+CREATE INDEX containment_items_due ON ghouls.containment_items USING btree (next_look_at) WHERE (acknowledged_at IS NULL);
+CREATE UNIQUE INDEX containment_items_pkey ON ghouls.containment_items USING btree (tenant_id, run_id, kind, key);
 CREATE INDEX deliveries_by_lease ON ghouls.deliveries USING btree (lease_until) WHERE (status = 'CLAIMED'::text);
 CREATE INDEX deliveries_by_worker ON ghouls.deliveries USING btree (claimed_by) WHERE (status = 'CLAIMED'::text);
 CREATE UNIQUE INDEX deliveries_one_open ON ghouls.deliveries USING btree (tenant_id, run_id) WHERE (status = ANY (ARRAY['HELD'::text, 'PENDING'::text, 'CLAIMED'::text]));
 CREATE UNIQUE INDEX deliveries_pkey ON ghouls.deliveries USING btree (tenant_id, run_id, seq);
 CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at) WHERE (status = 'PENDING'::text);
+CREATE UNIQUE INDEX evidence_pkey ON ghouls.evidence USING btree (tenant_id, run_id, evidence_id);
+CREATE UNIQUE INDEX intents_one_open ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth) WHERE (outcome IS NULL);
+CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth, number);
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX journal_pkey ON ghouls.journal USING btree (tenant_id, run_id, ordinal);
 CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
@@ -188,11 +362,30 @@ CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN 
 
 -- comments
 comment on function ghouls.clock() is 'The only time that the protocol knows. Tests replace it.';
+comment on table ghouls.audit is 'Operators acts, append only.';
+comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
+comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
+comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 
 -- grants
 grant usage on schema ghouls to application;
+grant insert, select on table audit to application;
+grant insert, select on table checkpoints to application;
+grant insert, select, update on table containment_items to application;
 grant insert, select, update on table deliveries to application;
+grant select on table doctor_endings to application;
+grant select on table doctor_journals to application;
+grant select on table doctor_lost_claims to application;
+grant select on table doctor_open_deliveries to application;
+grant select on table doctor_open_items to application;
+grant select on table doctor_pending_deliveries to application;
+grant select on table doctor_quarantined_runs to application;
+grant select on table doctor_runs_with_attention to application;
+grant select on table doctor_terminal_runs to application;
+grant select on table doctor_working_runs to application;
+grant insert, select on table evidence to application;
+grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
 grant select on table migrations to application;
 grant insert, select, update on table runs to application;

@@ -12,6 +12,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deliveries.unclaimed": "says why a message could not be claimed, and the message carries no tenant",
   "deliveries.record-worker-end": "a worker carries deliveries of any tenant",
   "deliveries.due-publications": "the relay serves every tenant",
+  "deliveries.lapsed": "reanimation serves every tenant",
 };
 /** The checks of `ghouls doctor` span tenants: they are run by whoever operates the whole. */
 const CHECKS = /^doctor\./;

@@ -62,7 +62,7 @@ describe.each(ODD_TEXTS)("%s", (_what, text) => {
       errorText: text,
       errorDigest: sha256(text),
     });
-    expect(settled).toEqual({ settled: true });
+    expect(settled).toEqual({ settled: true, runStatus: "FAILED" });
     expect((await ledger.runs.get(run))?.errorText).toBe(text);
   });
 });

@@ -95,7 +95,7 @@ const writes: readonly Write[] = [
     prepare: () => makeRun(db, { status: "RUNNING" }),
     write: (run) =>
       ledger.deliveries.settleIfClaimed(run, { status: "DONE", outputText: "1", outputDigest: "d" }),
-    answer: () => ({ settled: true }),
+    answer: () => ({ settled: true, runStatus: "DONE" }),
     holds: async (run) => {
       expect(await statusesOf(db, run)).toEqual({ run: "DONE", delivery: "SETTLED", seq: 1 });
     },

@@ -60,6 +60,8 @@ describe("the guard of a delivery's move", () => {
   );
 });
 
+const FIRST_CALL = { epoch: 0, scope: "", kind: "step", name: "a", nth: 1 } as const;
+
 /** Every statement that moves something, with the states in which it may. */
 const moves: readonly {
   readonly name: string;
@@ -117,6 +119,26 @@ const moves: readonly {
     move: (on, run) => on.runs.quarantineIfClaimed(run, "by a test"),
   },
   {
+    name: "yield",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: async (on, run) =>
+      (await on.deliveries.yieldIfClaimed(
+        run,
+        { workflowDigest: "d", journalLength: 0, journalDigest: "j" },
+        { idle: true, publisherGraceSeconds: 15 },
+      )) !== null,
+  },
+  {
+    name: "give back",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: async (on, run) => (await on.deliveries.giveBackIfClaimed(run, new Date())) !== null,
+  },
+  {
+    name: "intent",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: (on, run) => on.intents.openIfClaimed(run, FIRST_CALL, 1),
+  },
+  {
     name: "release",
     may: (run, delivery) => run === "QUEUED" && delivery === "HELD",
     move: (on, run) => on.deliveries.releaseIfHeld(run, 15),
@@ -172,15 +194,94 @@ describe.each(underClaim)("$name under a claim", ({ move }) => {
 test("a settlement that is sent again after a lost answer is recognised by its token, and only by it", async () => {
   const run = await makeRun(db, { status: "RUNNING" });
   const settlement = { status: "DONE", outputText: "1", outputDigest: "d" } as const;
-  expect(await ledger.deliveries.settleIfClaimed(run, settlement)).toEqual({ settled: true });
+  expect(await ledger.deliveries.settleIfClaimed(run, settlement)).toEqual({
+    settled: true,
+    runStatus: "DONE",
+  });
   const settled = await rowsOf(run);
-  expect(await ledger.deliveries.settleIfClaimed(run, settlement)).toEqual({ settled: true });
+  expect(await ledger.deliveries.settleIfClaimed(run, settlement)).toEqual({
+    settled: true,
+    runStatus: "DONE",
+  });
   expect(await ledger.deliveries.settleIfClaimed({ ...run, token: randomUUID() }, settlement)).toEqual({
     settled: false,
     deliveryStatus: "SETTLED",
     runStatus: "DONE",
   });
   expect(await rowsOf(run)).toEqual(settled);
+});
+
+describe("a heartbeat", () => {
+  test.each(deliveryStates)(
+    "of a delivery that is %s comes back only where its claim is held",
+    async (deliveryStatus) => {
+      const run = await makeRun(db, { status: "RUNNING", deliveryStatus });
+      const held = await ledger.deliveries.beatIfClaimed([run], 300);
+      expect(held).toEqual(new Set(deliveryStatus === "CLAIMED" ? [`${run.runId}:1`] : []));
+      expect(await ledger.deliveries.beatIfClaimed([{ ...run, token: randomUUID() }], 300)).toEqual(
+        new Set(),
+      );
+    },
+  );
+
+  test("never shortens a lease, and revives one that has lapsed and is not judged", async () => {
+    const run = await makeRun(db, { status: "RUNNING" });
+    const leaseIn = async () =>
+      (
+        await db.admin<{ s: number }>(
+          "select extract(epoch from lease_until - ghouls.clock())::double precision as s from ghouls.deliveries where run_id = $1",
+          [run.runId],
+        )
+      )[0]?.s ?? 0;
+    await ledger.deliveries.beatIfClaimed([run], 1);
+    expect(await leaseIn()).toBeGreaterThan(100);
+    await db.admin(
+      "update ghouls.deliveries set lease_until = ghouls.clock() - interval '1 hour' where run_id = $1",
+      [run.runId],
+    );
+    expect((await ledger.deliveries.beatIfClaimed([run], 60)).size).toBe(1);
+    expect(await leaseIn()).toBeGreaterThan(50);
+    expect(await ledger.deliveries.lapsed(10, [run.runId])).toEqual([]);
+  });
+});
+
+describe("a cancel", () => {
+  test.each(runStates)(
+    "of a run that is %s does what the table allows, fences, and lists what may still act",
+    async (status) => {
+      for (const deliveryStatus of deliveryStates) {
+        const run = await makeRun(db, { status, deliveryStatus });
+        const before = await rowsOf(run);
+        const answer = await ledger.runs.cancel(run, { actor: "user:ada", reason: "by a test" }, 60);
+        const may = canMove("run", status, "CANCELLING");
+        const claimed = deliveryStatus === "CLAIMED";
+        expect([deliveryStatus, answer]).toEqual([
+          deliveryStatus,
+          { cancelled: may, status: may ? (claimed ? "CANCELLING" : "CANCELLED") : status },
+        ]);
+        if (!may) expect(await rowsOf(run)).toEqual(before);
+        else {
+          const items = await ledger.items.ofRun(run);
+          expect(items.map((item) => [item.kind, item.acknowledgedAt])).toEqual(
+            claimed ? [["worker", null]] : [],
+          );
+          expect(
+            await db.admin(
+              "select 1 from ghouls.deliveries where run_id = $1 and status in ('HELD', 'PENDING', 'CLAIMED')",
+              [run.runId],
+            ),
+          ).toEqual([]);
+        }
+      }
+    },
+  );
+
+  test("of another tenant, or of no run, finds nothing", async () => {
+    const run = await makeRun(db);
+    const word = { actor: "user:ada", reason: "x" };
+    expect(await ledger.runs.cancel({ ...run, tenantId: "other" }, word, 60)).toBeNull();
+    expect(await ledger.runs.cancel({ tenantId: "acme", runId: randomUUID() }, word, 60)).toBeNull();
+  });
 });
 
 describe("a claim", () => {

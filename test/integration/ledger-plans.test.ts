@@ -94,7 +94,7 @@ const cases: readonly Case[] = [
     values: () => {
       const one = ["acme", randomUUID(), "new-key", "r", "hello", 1, "hello@1", "runs", 5, "", "user:ada"];
       const arrays = [...one, "[]", "1", "d", 1_000, false, 1_000].map((value) => [value]);
-      return ["2000", ...arrays, 15];
+      return ["2000", ...arrays, 15, ["resume"]];
     },
   },
   {
@@ -135,7 +135,7 @@ const cases: readonly Case[] = [
   {
     name: "journal.append",
     rows: 1,
-    values: () => [...claimOf(running), 0, "", "step", "a", 1, "ok", "1", "d", 1, 5, 1],
+    values: () => [...claimOf(running), 0, "", "step", "a", 1, "ok", "1", "d", 1, 5, 1, true],
   },
   {
     name: "journal.entry-of-call",
@@ -143,6 +143,34 @@ const cases: readonly Case[] = [
     values: () => ["acme", firstId(), 0, "", "step", "a", 1],
   },
   { name: "journal.read", rows: 1, values: () => ["acme", firstId()] },
+  {
+    name: "deliveries.beat",
+    rows: 2,
+    values: () => [["acme"], [running.runId], [1], [running.token], 120],
+  },
+  { name: "deliveries.lapsed", rows: 10, values: () => [10, null] },
+  { name: "deliveries.lapsed", when: ", of one run,", rows: 10, values: () => [10, [running.runId]] },
+  {
+    name: "deliveries.settle-lost",
+    rows: 2,
+    values: () => [["acme"], [running.runId], [1], [running.token], ["{}"], ["d"], 3, 60, 15],
+  },
+  {
+    name: "deliveries.yield",
+    rows: 2,
+    values: () => [...claimOf(running), "hello@1", 0, "d", true, 15],
+  },
+  { name: "deliveries.give-back", rows: 2, values: () => [...claimOf(running), "2026-12-01T00:00:00Z"] },
+  { name: "runs.cancel", rows: 2, values: () => ["acme", running.runId, "user:ada", "why", 60] },
+  { name: "runs.end-if-contained", rows: 2, values: () => ["acme", running.runId] },
+  { name: "items.due", rows: 100, values: () => [100] },
+  { name: "items.of-run", rows: 2, values: () => ["acme", running.runId] },
+  {
+    name: "intents.open",
+    rows: 2,
+    values: () => [...claimOf(running), 0, "", "step", "a", 1, 1],
+  },
+  { name: "intents.open-of-run", rows: 2, values: () => ["acme", running.runId] },
   { name: "deliveries.record-worker-end", rows: 1, values: () => ["worker-0", "exited"] },
   {
     name: "deliveries.mark-published",

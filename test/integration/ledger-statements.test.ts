@@ -17,6 +17,9 @@ const statements = [...STATEMENTS.values()].toSorted((a, b) => (a.name < b.name 
 
 /** Those that span tenants, because what they start from carries none: a message, a worker, the relay, an operator. */
 const SYSTEM = [
+  "deliveries.lapsed",
+  "items.due",
+  "items.record-worker-end",
   "deliveries.claim",
   "deliveries.claimed-by-token",
   "deliveries.due-publications",

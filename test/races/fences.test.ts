@@ -123,6 +123,26 @@ const moves: readonly Move[] = [
     move: (on, run) => on.runs.quarantineIfClaimed(run, "disagrees"),
   },
   {
+    name: "yield",
+    from: { status: "RUNNING" },
+    move: async (on, run) =>
+      (await on.deliveries.yieldIfClaimed(
+        run,
+        { workflowDigest: "d", journalLength: 0, journalDigest: "j" },
+        { idle: false, publisherGraceSeconds: 15 },
+      )) !== null,
+  },
+  {
+    name: "give back",
+    from: { status: "RUNNING" },
+    move: async (on, run) => (await on.deliveries.giveBackIfClaimed(run, new Date())) !== null,
+  },
+  {
+    name: "intent",
+    from: { status: "RUNNING" },
+    move: (on, run) => on.intents.openIfClaimed(run, FIRST_CALL, 1),
+  },
+  {
     name: "release",
     from: { deliveryStatus: "HELD" },
     move: (on, run) => on.deliveries.releaseIfHeld(run, 15),
@@ -202,14 +222,16 @@ describe.each(moves)("$name, held in its middle", ({ name, from, move }) => {
   });
 });
 
-test("a mark of publication waits for nobody: a delivery that is locked just now is left to the relay", async () => {
+test("the mark of a failed publication waits for nobody: a delivery that is locked just now is being moved", async () => {
   const run = await makeRun(db);
   const holder = await db.client("admin");
   await holder.query("begin");
   await lockDelivery(run)(holder);
-  expect(await ledger.deliveries.markPublished([{ ...run, enqueueSeq: 1 }])).toBe(0);
+  const failure = { publication: { ...run, enqueueSeq: 1 }, reason: "throttled" };
+  expect(await ledger.deliveries.markPublicationFailed([failure])).toBe(0);
+  const marked = ledger.deliveries.markPublished([{ ...run, enqueueSeq: 1 }]);
   await holder.query("commit");
-  expect(await ledger.deliveries.markPublished([{ ...run, enqueueSeq: 1 }])).toBe(1);
+  expect(await marked).toBe(1);
 });
 
 test("the end of a worker and a settlement of its run, in either order, leave one truth", async () => {

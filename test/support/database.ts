@@ -19,8 +19,9 @@ export interface TestDatabase {
 
 let counter = 0;
 
-export async function testDatabase(): Promise<TestDatabase> {
-  const { host, port, adminPassword } = inject("postgres");
+/** On the server of the whole run, or on another one that has the template. */
+export async function testDatabase(server = inject("postgres")): Promise<TestDatabase> {
+  const { host, port, adminPassword } = server;
   const name = `t_${process.pid}_${(counter += 1)}_${Math.floor(performance.now() * 1000)}`;
   const url = (user: string, password: string, database = name) =>
     `postgres://${user}:${password}@${host}:${port}/${database}`;

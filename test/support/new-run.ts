@@ -21,6 +21,7 @@ export function newRun(options: Partial<NewRun> = {}): NewRun {
     requestedRoles: ["operator"],
     inputDigest: sha256(inputText),
     deadlineMs: null,
+    onWorkerLoss: "resume",
     held: false,
     holdMs: 60_000,
     ...options,

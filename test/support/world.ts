@@ -15,6 +15,7 @@ import {
 } from "@ghouls/core";
 import {
   DEFAULT_EXECUTION_SETTINGS,
+  Publisher,
   Registry,
   createAdmission,
   createReads,
@@ -41,6 +42,9 @@ export interface World {
   readonly admission: ReturnType<typeof createAdmission>;
   readonly reads: ReturnType<typeof createReads>;
   readonly logged: LogLine[];
+  /** Why a worker asked to end its process. */
+  readonly exits: string[];
+  readonly deps: ExecutionDeps;
   submit(
     workflow: string,
     input?: unknown,
@@ -56,6 +60,8 @@ export interface World {
   ): Promise<MessageOutcome[]>;
   reconcile(): ReturnType<typeof reconcile>;
   view(runId: string): Promise<wire.RunView>;
+  /** Forgets every run and message. */
+  reset(): Promise<void>;
   /** Moves the ledger's clock forward. */
   advance(seconds: number): Promise<void>;
 }
@@ -78,15 +84,20 @@ export interface WorldOptions {
   readonly codec?: Codec;
   readonly faults?: FaultInjector;
   readonly settings?: Partial<ExecutionSettings>;
+  /** A database and a queue server of the caller's own; fresh ones where absent. */
+  readonly db?: TestDatabase;
+  readonly sqs?: TestQueue;
+  /** Connections of this process to the ledger; 6 where absent. */
+  readonly maxConnections?: number;
   /** The digest of each workflow: its name and version where absent. */
   readonly digestOf?: (workflow: AnyWorkflow) => string;
 }
 
 export async function testWorld(options: WorldOptions): Promise<World> {
-  const [db, sqs] = await Promise.all([testDatabase(), testQueue()]);
+  const [db, sqs] = await Promise.all([options.db ?? testDatabase(), options.sqs ?? testQueue()]);
   await movableClock(db);
   const faults = options.faults ?? noFaults;
-  const ledger = db.ledger({ faults, maxConnections: 6 });
+  const ledger = db.ledger({ faults, maxConnections: options.maxConnections ?? 6 });
   const queue = sqs.open(faults);
   const codec = options.codec ?? identityCodec;
   const digestOf = options.digestOf ?? ((workflow: AnyWorkflow) => `${workflow.name}@${workflow.version}`);
@@ -94,8 +105,10 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     options.workflows.map((definition) => ({ definition, digest: digestOf(definition) })),
   );
   const logged: LogLine[] = [];
+  const exits: string[] = [];
   const log = recorder(logged);
   const ids = { next: () => randomUUID() };
+  const publisher = new Publisher({ ledger, queue, faults, log });
   const admission = createAdmission({
     ledger,
     queue,
@@ -117,7 +130,12 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     faults,
     log,
     logFor: () => log,
-    clock: { monotonicMs: () => performance.now() },
+    clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
+    publisher,
+    draining: new AbortController().signal,
+    exit: (why) => {
+      exits.push(why);
+    },
     chance: () => 0,
     worker: "worker-1",
     settings: {
@@ -136,7 +154,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     work(
       bodies.map((body, index) => ({ messageId: `m${index}`, receiptHandle: `none-${index}`, body })),
       { ...deps, ...overrides },
-      { queue: "runs", limitMs, remainingMs },
+      { queue: "runs", limitMs, remainingMs, endsByForce: true },
     );
 
   return {
@@ -147,6 +165,8 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     admission,
     reads,
     logged,
+    exits,
+    deps,
     submit: (workflow, input = null, { key, ...extra } = {}) =>
       admission.admit(SOMEBODY, requestOf({ workflow, input, ...extra }, key)),
     drain: async ({ copies = 1, deps: overrides = {} } = {}) => {
@@ -161,7 +181,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
               work(
                 messages,
                 { ...deps, ...overrides },
-                { queue: name, limitMs: 900_000, remainingMs: () => 900_000 },
+                { queue: name, limitMs: 900_000, remainingMs: () => 900_000, endsByForce: true },
               ),
             ),
           );
@@ -176,11 +196,19 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     },
     deliver,
     reconcile: () =>
-      reconcile({ ledger, queue, faults, log, pageSize: 100, pageBudgetMs: 100, remainingMs: () => 60_000 }),
+      reconcile({ ...deps, queue, pageSize: 100, pageBudgetMs: 100, remainingMs: () => 60_000 }),
     view: async (runId) => {
       const view = await reads.getRun(SOMEBODY.tenantId, runId);
       if (view === undefined) throw new Error(`no run ${runId}`);
       return view;
+    },
+    reset: async () => {
+      await db.admin("truncate ghouls.runs cascade");
+      for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
+        for (const [name, received] of messages) {
+          for (const message of received) await queue.delete(name, message.receiptHandle);
+        }
+      }
     },
     advance: async (seconds) => {
       await db.admin("update ghouls.test_clock set ahead = ahead + $1 * interval '1 second'", [seconds]);

@@ -22,7 +22,7 @@ export function isDuration(text: string): text is Duration {
 export function durationMs(text: string): number {
   const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text);
   if (match === null || !isDuration(text)) {
-    throw new GhoulsError("configuration_invalid", `"${text.slice(0, 40)}" is not a duration`, {
+    throw new GhoulsError("configuration_invalid", `"${String(text).slice(0, 40)}" is not a duration`, {
       fix: 'Write a whole number and a unit, such as "500ms", "90s", "15m", "2h" or "3d" (at most ten years).',
     });
   }

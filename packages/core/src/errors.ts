@@ -68,6 +68,19 @@ export class NonRetryableError extends Error {
   }
 }
 
+/** Thrown by an effect that happens once, to say that it has certainly not happened. */
+export class NotDoneError extends Error {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.name = "NotDoneError";
+  }
+}
+
+/** Marks an error as proof that the effect has not happened: `throw notDone(error)`. Such a call may be tried again. */
+export function notDone(error: unknown): NotDoneError {
+  return new NotDoneError(error);
+}
+
 /**
  * What a workflow's code catches when a step has failed for good. The same after a replay: it is built from the
  * journaled failure alone.

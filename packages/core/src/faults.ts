@@ -12,13 +12,22 @@ export const FAULT_POINTS = [
   "admission.after-commit",
   "admission.after-publish",
   "worker.after-claim",
+  "worker.before-beat",
+  "worker.before-intent",
+  "worker.after-intent",
   "worker.before-step",
   "worker.after-step",
   "worker.after-journal",
+  "worker.before-handover",
+  "worker.after-handover",
   "worker.before-settle",
   "worker.after-settle",
   "relay.after-select",
   "relay.after-publish",
+  "reanimation.after-select",
+  "reanimation.after-judgement",
+  "containment.after-select",
+  "containment.after-look",
 ] as const;
 export type FaultPoint = (typeof FAULT_POINTS)[number];
 

@@ -1,4 +1,4 @@
-import { GhoulsError, type Issue } from "./errors.ts";
+import { GhoulsError, describeFailure, type Issue } from "./errors.ts";
 
 /**
  * JSON at the edges. Stored text is what was digested, never a round trip through jsonb; numbers stay as they were sent.
@@ -183,7 +183,7 @@ export function serialize(value: unknown, limitBytes: number = MAX_VALUE_BYTES):
     if (error instanceof UnserializableError) throw error;
     throw new UnserializableError(
       "unserializable",
-      `it cannot be turned into JSON: ${String(error).slice(0, 500)}`,
+      `it cannot be turned into JSON: ${describeFailure(error).message.slice(0, 500)}`,
     );
   }
   const bytes = Buffer.byteLength(text);
@@ -215,6 +215,7 @@ function plain(value: unknown, path: string, parents: readonly unknown[]): unkno
   if (parents.includes(value)) throw refuse("a cycle");
   if (parents.length > MAX_DEPTH) throw refuse(`nested more than ${MAX_DEPTH} levels deep`);
   const below = [...parents, value];
+  if (value instanceof Date && Number.isNaN(value.getTime())) throw refuse("an invalid Date");
   if ("toJSON" in value && typeof value.toJSON === "function") {
     const replaced: unknown = value.toJSON("");
     if (replaced === value) throw refuse("a cycle of toJSON");

@@ -55,6 +55,12 @@ export interface QueuePort {
   receive(queue: string, options: ReceiveOptions): Promise<readonly ReceivedMessage[]>;
   /** Rejects where the handle is stale or the queue is out of reach; callers treat that as "unknown". */
   changeVisibility(queue: string, receiptHandle: string, seconds: number): Promise<void>;
+  /** The same for the messages of one process, in as few calls as there can be. Answers the handles that failed. */
+  changeVisibilities(
+    queue: string,
+    receiptHandles: readonly string[],
+    seconds: number,
+  ): Promise<readonly string[]>;
   delete(queue: string, receiptHandle: string): Promise<void>;
 }
 
@@ -75,8 +81,10 @@ export interface Ids {
 
 /** Time of this process, for its own timers only. What the ledger decides uses the ledger's clock. */
 export interface Clock {
-  /** Milliseconds of a monotonic clock. */
+  /** Milliseconds of a monotonic clock. It may stand still while a process is frozen. */
   monotonicMs(): number;
+  /** Milliseconds of the wall clock. It may jump. */
+  wallMs(): number;
 }
 
 export interface Logger {

@@ -5,13 +5,20 @@ export interface Principal {
   readonly roles: readonly string[];
 }
 
-export const PERMISSIONS = ["runs:admit", "runs:release", "runs:read", "workflows:read"] as const;
+export const PERMISSIONS = [
+  "runs:admit",
+  "runs:release",
+  "runs:cancel",
+  "runs:resolve",
+  "runs:read",
+  "workflows:read",
+] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 /** What each role may do. A role that is not listed may do nothing. */
 const ROLE_PERMISSIONS: Readonly<Record<string, readonly Permission[]>> = {
   operator: PERMISSIONS,
-  submitter: ["runs:admit", "runs:release", "runs:read", "workflows:read"],
+  submitter: ["runs:admit", "runs:release", "runs:cancel", "runs:read", "workflows:read"],
   decider: ["runs:read", "workflows:read"],
 };
 

@@ -73,8 +73,14 @@ export const RUN_FAILURE_CODES = [
   "too_large",
   /** The run's deadline has passed. */
   "deadline",
-  /** A step does not fit into what remains of the invocation. */
+  /** A step cannot fit into an invocation of this function. */
   "out_of_time",
+  /** Two yields in a row for lack of time brought no new journal entry. */
+  "no_progress",
+  /** Its worker was lost, and the workflow does not resume or has used up its losses. */
+  "ghoul_lost",
+  /** An effect that happens once may or may not have happened, and nothing can tell. */
+  "effect_unknown",
 ] as const;
 export type RunFailureCode = (typeof RUN_FAILURE_CODES)[number];
 

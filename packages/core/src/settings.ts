@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isDuration } from "./duration.ts";
+import { durationMs, isDuration } from "./duration.ts";
 
 const duration = z
   .string()
@@ -15,9 +15,27 @@ export const QueueSettings = z.strictObject({
   /** Workers at the same time. */
   concurrency: z.int().min(1).max(1_000).default(2),
   /** The worker is ended by force after it; Lambda's limit is 15 minutes. */
-  functionTimeout: duration.default("15m"),
+  functionTimeout: duration
+    .refine(
+      (text): boolean => !isDuration(text) || (durationMs(text) >= 5_000 && durationMs(text) <= 43_200_000),
+      'from "5s" to "12h"',
+    )
+    .default("15m"),
 });
 export type QueueSettings = z.infer<typeof QueueSettings>;
+
+/** The times of the protocol. Settings, so that a test need not wait for two minutes. */
+export const TimingSettings = z.strictObject({
+  /** How long a claim is believed without a word of its worker. */
+  lease: duration.default("120s"),
+  /** From one heartbeat to the next; well inside the lease. */
+  beat: duration.default("30s"),
+  /** What a request that was sent may still do after its process has ended; at least a request's own timeout. */
+  actsMargin: duration.default("60s"),
+  /** The loss of this number ends a run that would resume. */
+  maxLosses: z.int().min(1).max(100).default(3),
+});
+export type TimingSettings = z.infer<typeof TimingSettings>;
 
 /** Two queues by default: interactive runs, and long, scheduled or bulk ones. */
 export const DEFAULT_QUEUES: Readonly<Record<string, z.input<typeof QueueSettings>>> = {

@@ -11,7 +11,9 @@ export const MAX_BATCH = 100;
 export const MAX_PAGE = 200;
 
 const time = z.iso.datetime();
-const name = z.string().min(1).max(100);
+/** Names of workflows. */
+export const WORKFLOW_NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/i;
+const name = z.string().regex(WORKFLOW_NAME, 'letters, digits, ".", "_" and "-", at most 100');
 
 export const IdempotencyKey = z
   .string()
@@ -103,11 +105,50 @@ export const RunError = z.object({
   step: z.string().optional(),
 });
 
+/** One thing that a run started and that may still act, or whose outcome nobody knows. */
+export const ContainmentItem = z.object({
+  id: z.string(),
+  kind: z.enum(["worker", "effect"]),
+  /** The worker's name, or the effect's step. */
+  subject: z.string(),
+  enqueueSeq: z.int(),
+  /** When nothing of it can still act; null where only a word can tell. */
+  overAt: time.nullable(),
+  createdAt: time,
+  acknowledgedAt: time.nullable(),
+  acknowledgedBy: z.string().nullable(),
+  acknowledgement: z.string().nullable(),
+});
+export type ContainmentItem = z.infer<typeof ContainmentItem>;
+
+/** The word of whoever cancels a run or settles an item; it is kept. */
+export const ReasonRequest = z.strictObject({ reason: z.string().trim().min(1).max(1_000) });
+export type ReasonRequest = z.infer<typeof ReasonRequest>;
+
+export const Cancelled = z.object({
+  runId: z.string(),
+  /** False where the run had been decided before: `status` says how. */
+  cancelled: z.boolean(),
+  status: z.enum(statesOf("run")),
+});
+export type Cancelled = z.infer<typeof Cancelled>;
+
+export const Resolved = z.object({
+  runId: z.string(),
+  item: z.string(),
+  /** What is left to acknowledge. */
+  openItems: z.int(),
+  status: z.enum(statesOf("run")),
+});
+export type Resolved = z.infer<typeof Resolved>;
+
 export const RunView = RunSummary.extend({
   /** Null also where retention has emptied it. */
   input: z.unknown(),
   output: z.unknown(),
   error: RunError.nullable(),
+  /** All of it must be acknowledged before the run is DONE, FAILED or CANCELLED. */
+  containment: z.array(ContainmentItem),
 });
 export type RunView = z.infer<typeof RunView>;
 

@@ -15,12 +15,29 @@ export interface StepContext {
   readonly log: Logger;
 }
 
-export interface StepOptions {
+/** What a probe found out about an effect whose outcome was not known. */
+export type ProbeAnswer<T = unknown> =
+  | { readonly outcome: "happened"; readonly result: T }
+  /** It has not happened, and the earlier call cannot make it happen any more. Only this repeats the call. */
+  | { readonly outcome: "cannot_happen" }
+  | { readonly outcome: "unknown" };
+
+/** What a probe gets: the key under which the effect was asked for. */
+export type ProbeContext = Pick<StepContext, "idempotencyKey" | "signal" | "log">;
+
+export interface StepOptions<T = unknown> {
   /** How often the function may be called at most; 1 by default, because a repeated effect is the author's decision. */
   readonly tries?: number;
   readonly backoff?: Backoff;
   /** After it the step's signal fires and the try counts as failed once the function has ended; "60s" by default. */
   readonly timeout?: Duration;
+  /**
+   * "once": the intent is committed before the call, and a call whose outcome is unknown is never repeated. A throw is an
+   * unknown outcome, unless it is `notDone(error)`, which alone may be tried again.
+   */
+  readonly effect?: "once";
+  /** Looks an effect of unknown outcome up, in a later hop. Without it only an operator can settle one. */
+  readonly probe?: (context: ProbeContext) => ProbeAnswer<T> | Promise<ProbeAnswer<T>>;
 }
 
 /** Handed to a workflow. Everything here is the same after a replay. */
@@ -42,7 +59,7 @@ export interface WorkflowContext {
   step<T>(
     name: string,
     run: (context: StepContext) => T | Promise<T>,
-    options?: StepOptions,
+    options?: StepOptions<T>,
   ): Promise<Jsonified<T>>;
   /** Completion time of the last resolved journal entry, or the run's admission. */
   now(): Date;

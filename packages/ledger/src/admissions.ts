@@ -1,4 +1,4 @@
-import type { RunStatus } from "@ghouls/core";
+import type { OnWorkerLoss, RunStatus } from "@ghouls/core";
 import type { Executor, Row } from "./database.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 import { rows, type RowOf } from "./rows.ts";
@@ -19,6 +19,7 @@ export interface NewRun {
   readonly inputDigest: string;
   /** Milliseconds from the admission, null for none. */
   readonly deadlineMs: number | null;
+  readonly onWorkerLoss: OnWorkerLoss;
   readonly held: boolean;
   readonly holdMs: number;
 }
@@ -52,19 +53,19 @@ with bound as materialized (
   select t.* from bound, unnest(
     $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::smallint[],
     $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::double precision[], $17::boolean[],
-    $18::double precision[]
+    $18::double precision[], $20::text[]
   ) with ordinality as t(tenant_id, run_id, idempotency_key, request_digest, workflow_name, workflow_version, workflow_digest, queue,
-    priority, agent, requested_by, requested_roles, input_text, input_digest, deadline_ms, held, hold_ms, position)
+    priority, agent, requested_by, requested_roles, input_text, input_digest, deadline_ms, held, hold_ms, on_worker_loss, position)
   where bound.lock_timeout is not null
   order by t.tenant_id, t.idempotency_key, t.position
 ), run as (
   insert into ghouls.runs (tenant_id, run_id, first_run_id, idempotency_key, request_digest, workflow_name,
     workflow_version, workflow_digest, queue, priority, agent, requested_by, requested_roles, status, enqueue_seq,
-    input_text, input_digest, deadline_at, created_at)
+    input_text, input_digest, deadline_at, created_at, on_worker_loss)
   select q.tenant_id, q.run_id, q.run_id, q.idempotency_key, q.request_digest, q.workflow_name, q.workflow_version,
     q.workflow_digest, q.queue, q.priority, q.agent, q.requested_by,
     array(select jsonb_array_elements_text(q.requested_roles::jsonb)), 'QUEUED', 1, q.input_text, q.input_digest,
-    ghouls.clock() + q.deadline_ms * interval '1 millisecond', ghouls.clock()
+    ghouls.clock() + q.deadline_ms * interval '1 millisecond', ghouls.clock(), q.on_worker_loss
   from request q
   on conflict do nothing
   returning tenant_id, run_id, enqueue_seq, queue, priority
@@ -142,6 +143,7 @@ export async function insertRunsIfKeyIsNew(
     column((run) => run.held),
     column((run) => run.holdMs),
     settings.publisherGraceSeconds,
+    column((run) => run.onWorkerLoss),
   ]);
   return new Set(answered.map((row) => row["run_id"] as string));
 }

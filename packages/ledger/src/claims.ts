@@ -7,8 +7,9 @@ import type {
   UnclaimedDelivery,
   WorkflowPin,
 } from "@ghouls/core";
+import { sqlStates } from "@ghouls/core";
 import type { Executor, Row } from "./database.ts";
-import { deliveryMayBecome } from "./fence.ts";
+import { ENDING_STATES, deliveryMayBecome } from "./fence.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 
@@ -26,8 +27,13 @@ export interface ClaimedRun extends Claim {
   readonly journalBytes: number;
   readonly admittedAt: Date;
   readonly deadlineAt: Date | null;
+  /** The checkpoint that the hop before left, if it left one. */
+  readonly checkpointGeneration: number | null;
+  /** Yields in a row that brought no new journal entry. */
+  readonly idleYields: number;
   /** The ledger's time at the claim. */
   readonly claimedAt: Date;
+  readonly actsUntil: Date | null;
 }
 
 export interface ClaimRequest extends DeliveryRef {
@@ -43,10 +49,10 @@ export interface ClaimSettings {
   readonly actsForSeconds: number | null;
 }
 
-const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at`;
+const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at, d.acts_until, d.checkpoint_generation`;
 const RUN_OF_CLAIM = `run.workflow_name, run.workflow_version, run.workflow_digest, run.first_run_id, run.queue, run.agent,
   run.requested_by, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at,
-  run.deadline_at`;
+  run.deadline_at, run.idle_yields, run.open_items`;
 
 const CLAIM = writeStatement(
   "deliveries.claim",
@@ -64,8 +70,10 @@ with wanted as materialized (
   from r
   join wanted on wanted.run_id = r.run_id
   join ghouls.deliveries d on d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = wanted.seq
-  where (select count(*) from r) >= 0 and r.status = 'QUEUED'
-    and r.paused_at is null and r.quarantined_at is null
+  where (select count(*) from r) >= 0 
+    and ((d.cause <> 'contain' and r.status = 'QUEUED' and r.paused_at is null and r.quarantined_at is null)
+      or (d.cause = 'contain' and r.status in (${sqlStates(ENDING_STATES)})
+        and (r.quarantined_at is null or r.status = 'CANCELLING')))
     and ${deliveryMayBecome("d.status", "CLAIMED")} and d.due_at <= ghouls.clock()
   order by d.run_id, d.seq
   for update of d
@@ -76,10 +84,11 @@ with wanted as materialized (
     acts_until = ghouls.clock() + $6::double precision * interval '1 second'
   from d
   where t.tenant_id = d.tenant_id and t.run_id = d.run_id and t.seq = d.seq
-  returning t.tenant_id, t.run_id, t.seq, t.token, t.cause, t.claimed_at
+  returning t.tenant_id, t.run_id, t.seq, t.token, t.cause, t.claimed_at, t.acts_until, t.checkpoint_generation
 ), running as (
   update ghouls.runs run
-  set status = 'RUNNING', started_at = coalesce(run.started_at, claimed.claimed_at)
+  set status = case when claimed.cause = 'contain' then run.status else 'RUNNING' end,
+    started_at = coalesce(run.started_at, claimed.claimed_at)
   from claimed
   where run.tenant_id = claimed.tenant_id and run.run_id = claimed.run_id
   returning run.tenant_id, run.run_id, ${RUN_OF_CLAIM}
@@ -189,7 +198,10 @@ function claimedRun(row: Row): ClaimedRun {
     journalBytes: r.number("journal_bytes"),
     admittedAt: r.date("created_at"),
     deadlineAt: r.dateOrNull("deadline_at"),
+    checkpointGeneration: r.numberOrNull("checkpoint_generation"),
+    idleYields: r.number("idle_yields"),
     claimedAt: r.date("claimed_at"),
+    actsUntil: r.dateOrNull("acts_until"),
   };
 }
 
@@ -204,19 +216,43 @@ with lost as materialized (
   for update
 )
 update ghouls.deliveries d
-set worker_ended_at = ghouls.clock(), worker_end = $2
+set worker_ended_at = ghouls.clock(), worker_end = $2, lease_until = least(d.lease_until, ghouls.clock())
 from lost
 where d.tenant_id = lost.tenant_id and d.run_id = lost.run_id and d.seq = lost.seq
 returning d.run_id`,
 );
 
+/** What its earlier claims left is over sooner: once what it had sent has had its time. */
+const WORKER_ITEMS = writeStatement(
+  "items.record-worker-end",
+  `
+with item as materialized (
+  select i.tenant_id, i.run_id, i.kind, i.key
+  from ghouls.containment_items i
+  where i.worker = $1 and i.kind = 'worker' and i.acknowledged_at is null
+  order by i.tenant_id, i.run_id, i.kind, i.key
+  for update
+)
+update ghouls.containment_items i
+set over_at = least(i.over_at, ghouls.clock() + $2::double precision * interval '1 second'),
+  next_look_at = least(i.next_look_at, ghouls.clock() + $2::double precision * interval '1 second')
+from item
+where i.tenant_id = item.tenant_id and i.run_id = item.run_id and i.kind = item.kind and i.key = item.key
+returning i.run_id`,
+);
+
 /**
- * A supervisor's word that the process of this name has ended. Marks what it held; answers how many deliveries. Locks
- * deliveries only, like every mark.
+ * A supervisor's word that the process of this name has ended. Its claims' leases end with it, so that the next judgement
+ * need not wait for them; answers how many deliveries it held. Locks deliveries and items only, like every mark.
  */
 export async function recordWorkerEnd(
   executor: Executor,
-  end: { readonly worker: string; readonly how: string },
+  end: { readonly worker: string; readonly how: string; readonly actsMarginSeconds?: number },
 ): Promise<number> {
-  return (await executor.run(WORKER_ENDED, [end.worker, end.how])).length;
+  const held = await executor.run(WORKER_ENDED, [end.worker, end.how]);
+  await executor.run(WORKER_ITEMS, [end.worker, end.actsMarginSeconds ?? DEFAULT_ACTS_MARGIN_SECONDS]);
+  return held.length;
 }
+
+/** A request that was sent may act for as long as requests commonly wait for their answer. */
+const DEFAULT_ACTS_MARGIN_SECONDS = 60;

@@ -67,11 +67,18 @@ export class Database implements Executor {
    * @throws LedgerError
    */
   async run(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    let unknown = false;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#once(statement, values);
       } catch (error) {
-        if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error)) throw error;
+        unknown ||= error instanceof LedgerError && error.kind === "unknown";
+        if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error)) {
+          // An earlier try may have been committed, whatever the last one met.
+          throw unknown && error instanceof LedgerError && error.kind !== "unknown"
+            ? new LedgerError("unknown", statement.name, error.sqlState, error)
+            : error;
+        }
         await delay(25 * 4 ** (attempt - 1) * (0.5 + this.#chance()));
       }
     }

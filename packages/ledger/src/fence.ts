@@ -7,7 +7,7 @@ import { sourcesOf, sqlStates, type DeliveryStatus, type RunStatus } from "@ghou
  */
 const LOCKED_RUN = `r as materialized (
   select run.tenant_id, run.run_id, run.status, run.enqueue_seq, run.queue, run.priority, run.journal_length,
-    run.journal_bytes, run.paused_at, run.quarantined_at
+    run.journal_bytes, run.paused_at, run.quarantined_at, run.open_items, run.generation, run.idle_yields
   from ghouls.runs run
   where run.tenant_id = $1 and run.run_id = $2
   for update
@@ -16,7 +16,8 @@ const LOCKED_RUN = `r as materialized (
 /** The delivery that the claim holds, locked after its run, only while the run is in one of the given states. */
 export function heldBy(states: readonly RunStatus[]): string {
   return `${LOCKED_RUN}, held as materialized (
-  select d.tenant_id, d.run_id, d.seq, d.token, r.enqueue_seq, r.queue, r.priority, r.journal_length, r.journal_bytes
+  select d.tenant_id, d.run_id, d.seq, d.token, d.claimed_by, d.acts_until, r.enqueue_seq, r.queue, r.priority, r.journal_length, r.journal_bytes,
+    r.open_items, r.generation, r.idle_yields
   from r
   join ghouls.deliveries d on d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = $3
   where r.status in (${sqlStates(states)}) and r.quarantined_at is null
@@ -41,3 +42,6 @@ export function deliveryMayBecome(column: string, to: DeliveryStatus): string {
 function oneOf(column: string, states: readonly string[]): string {
   return states.length === 0 ? "false" : `${column} in (${sqlStates(states)})`;
 }
+
+/** The states that lead to one end only. */
+export const ENDING_STATES: readonly RunStatus[] = ["COMPLETING", "FAILING", "CANCELLING"];

@@ -13,6 +13,8 @@ export interface NewEntry extends CallId {
   readonly tries: number;
   /** Milliseconds from the start of the call to its end, measured by the worker. */
   readonly tookMs: number;
+  /** Whether it is the outcome of an effect that happens once: its intent is closed with it. */
+  readonly closesIntent?: boolean;
 }
 
 export interface StoredEntry extends CallId {
@@ -39,14 +41,22 @@ with ${heldBy(CLAIM_STATES)}, entry as (
   from held
   on conflict (tenant_id, run_id, epoch, scope, kind, name, nth) do nothing
   returning tenant_id, run_id, ordinal, completed_at
+), effect as (
+  update ghouls.intents i
+  set outcome = case when $10 = 'ok' then 'happened' else 'failed' end, outcome_at = entry.completed_at
+  from entry
+  where $16::boolean and i.tenant_id = entry.tenant_id and i.run_id = entry.run_id and i.epoch = $5 and i.scope = $6
+    and i.kind = $7 and i.name = $8 and i.nth = $9 and i.outcome is null
+  returning i.run_id
 ), counted as (
   update ghouls.runs run
-  set journal_length = entry.ordinal, journal_bytes = run.journal_bytes + $15::bigint
+  set journal_length = entry.ordinal, journal_bytes = run.journal_bytes + $15::bigint, losses = 0, idle_yields = 0
   from entry
   where run.tenant_id = entry.tenant_id and run.run_id = entry.run_id
   returning run.run_id
 )
-select entry.ordinal, entry.completed_at from entry join counted on counted.run_id = entry.run_id`,
+select entry.ordinal, entry.completed_at from entry join counted on counted.run_id = entry.run_id
+  and (select count(*) from effect) >= 0`,
 );
 
 const ENTRY_OF_CALL = readStatement(
@@ -89,6 +99,7 @@ export async function appendEntryIfClaimed(
     entry.tries,
     entry.tookMs,
     entry.resultBytes,
+    entry.closesIntent ?? false,
   ]);
   if (written !== undefined) return appended(written);
   // Zero rows: fenced, or an earlier try of this very write was committed and its answer lost.

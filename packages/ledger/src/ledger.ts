@@ -1,5 +1,12 @@
-import { Database, type DatabaseOptions, type Executor } from "./database.ts";
+import { Database, type DatabaseOptions } from "./database.ts";
 import { examine, readSchemaVersion, type DoctorCheck } from "./doctor.ts";
+import * as beats from "./beats.ts";
+import * as cancellations from "./cancellations.ts";
+import * as evidence from "./evidence.ts";
+import * as handovers from "./handovers.ts";
+import * as intents from "./intents.ts";
+import * as items from "./items.ts";
+import * as losses from "./losses.ts";
 import * as admissions from "./admissions.ts";
 import * as claims from "./claims.ts";
 import * as journal from "./journal.ts";
@@ -8,14 +15,14 @@ import * as reads from "./reads.ts";
 import * as settlements from "./settlements.ts";
 import * as workflows from "./workflows.ts";
 
-/** A function of the ledger with its executor filled in. */
-type Bound<F> = F extends (executor: Executor, ...rest: infer R) => infer T ? (...rest: R) => T : never;
+/** A function of the ledger with its database filled in. */
+type Bound<F> = F extends (database: Database, ...rest: infer R) => infer T ? (...rest: R) => T : never;
 
-function bind<F extends (executor: Executor, ...rest: never[]) => unknown>(
-  executor: Executor,
+function bind<F extends (database: Database, ...rest: never[]) => unknown>(
+  database: Database,
   call: F,
 ): Bound<F> {
-  return ((...rest: never[]) => call(executor, ...rest)) as Bound<F>;
+  return ((...rest: never[]) => call(database, ...rest)) as Bound<F>;
 }
 
 /** The ledger: every statement of the protocol over one pool. Each is one guarded move; a lost race is a value. */
@@ -34,6 +41,7 @@ export function openLedger(options: DatabaseOptions) {
       page: bind(database, reads.readRunPage),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
+      cancel: bind(database, cancellations.cancelRun),
     },
     deliveries: {
       releaseIfHeld: bind(database, admissions.releaseDeliveryIfHeld),
@@ -43,6 +51,12 @@ export function openLedger(options: DatabaseOptions) {
       duePublications: bind(database, publications.readDuePublications),
       markPublished: bind(database, publications.markPublished),
       markPublicationFailed: bind(database, publications.markPublicationFailed),
+      settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
+      beatIfClaimed: bind(database, beats.beatIfClaimed),
+      yieldIfClaimed: bind(database, handovers.yieldDeliveryIfClaimed),
+      giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),
+      lapsed: bind(database, losses.readLapsedClaims),
+      settleLost: bind(database, losses.settleLostClaims),
       recordWorkerEnd: bind(database, claims.recordWorkerEnd),
       ofRun: bind(database, reads.readDeliveries),
     },
@@ -50,6 +64,21 @@ export function openLedger(options: DatabaseOptions) {
       appendIfClaimed: bind(database, journal.appendEntryIfClaimed),
       read: bind(database, journal.readJournal),
     },
+    checkpoints: { read: bind(database, handovers.readCheckpoint) },
+    intents: {
+      openIfClaimed: bind(database, intents.openIntentIfClaimed),
+      closeIfClaimed: bind(database, intents.closeIntentIfClaimed),
+      openOfRun: bind(database, intents.readOpenIntents),
+      lastOfRun: bind(database, intents.readLastIntents),
+    },
+    items: {
+      ofRun: bind(database, items.readItems),
+      due: bind(database, items.readDueItems),
+      contain: bind(database, items.containRun),
+      acknowledge: bind(database, items.acknowledgeItem),
+      acknowledgeWorker: bind(database, items.acknowledgeWorker),
+    },
+    evidence: { reject: bind(database, evidence.recordRejectedResult) },
     workflows: { record: bind(database, workflows.recordWorkflows) },
     doctor: (): Promise<DoctorCheck[]> => examine(database),
     schemaVersion: () => readSchemaVersion(database),

@@ -28,6 +28,21 @@ grant select, insert, update on ${schema}.workflows to ${role};
 grant select, insert, update on ${schema}.runs to ${role};
 grant select, insert, update on ${schema}.deliveries to ${role};
 grant select, insert on ${schema}.journal to ${role};
+grant select, insert on ${schema}.checkpoints to ${role};
+grant select, insert, update on ${schema}.containment_items to ${role};
+grant select, insert, update on ${schema}.intents to ${role};
+grant select, insert on ${schema}.evidence to ${role};
+grant select, insert on ${schema}.audit to ${role};
+grant select on ${schema}.doctor_open_deliveries to ${role};
+grant select on ${schema}.doctor_working_runs to ${role};
+grant select on ${schema}.doctor_terminal_runs to ${role};
+grant select on ${schema}.doctor_pending_deliveries to ${role};
+grant select on ${schema}.doctor_journals to ${role};
+grant select on ${schema}.doctor_open_items to ${role};
+grant select on ${schema}.doctor_endings to ${role};
+grant select on ${schema}.doctor_lost_claims to ${role};
+grant select on ${schema}.doctor_quarantined_runs to ${role};
+grant select on ${schema}.doctor_runs_with_attention to ${role};
 `;
 }
 

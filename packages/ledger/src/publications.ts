@@ -1,5 +1,6 @@
-import { PUBLICATION_DELAYS, type DeliveryRef, type Publication } from "@ghouls/core";
+import { PUBLICATION_DELAYS, sqlStates, type DeliveryRef, type Publication } from "@ghouls/core";
 import type { Executor } from "./database.ts";
+import { ENDING_STATES } from "./fence.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 
@@ -22,7 +23,9 @@ cross join lateral (
   from ghouls.deliveries d
   join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
   where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at <= ghouls.clock()
-    and run.status = 'QUEUED' and run.paused_at is null and run.quarantined_at is null
+    and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.paused_at is null and run.quarantined_at is null)
+      or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_STATES)})
+        and (run.quarantined_at is null or run.status = 'CANCELLING')))
   order by d.next_publication_at
   limit $1
 ) as due
@@ -38,7 +41,7 @@ with marked as materialized (
   from unnest($1::text[], $2::uuid[], $3::integer[]) as q(tenant_id, run_id, seq)
   join ghouls.deliveries d on d.tenant_id = q.tenant_id and d.run_id = q.run_id and d.seq = q.seq
   order by d.tenant_id, d.run_id, d.seq
-  for update of d skip locked
+  for update of d
 )
 update ghouls.deliveries d
 set publications = d.publications + 1, publication_failures = 0, publication_error = null,
@@ -84,7 +87,7 @@ export async function readDuePublications(executor: Executor, limit: number): Pr
   });
 }
 
-/** Marks what SQS confirmed. A row that is locked just now is left out: the relay repeats it, which is harmless. */
+/** Marks what SQS confirmed, also where a worker has claimed or settled it meanwhile: it was published. */
 export async function markPublished(
   executor: Executor,
   publications: readonly (DeliveryRef & { readonly tenantId: string })[],

@@ -1,6 +1,14 @@
-import type { Claim, DeliveryOutcome, DeliveryStatus, RunStatus } from "@ghouls/core";
+import {
+  sqlStates,
+  terminalStatesOf,
+  type Claim,
+  type DeliveryOutcome,
+  type DeliveryStatus,
+  type RunStatus,
+} from "@ghouls/core";
 import type { Executor } from "./database.ts";
-import { CLAIM_STATES, heldBy, runMayBecome } from "./fence.ts";
+import { CLAIM_STATES, ENDING_STATES, heldBy, runMayBecome } from "./fence.ts";
+import { EFFECT_KEY } from "./items.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 
@@ -17,7 +25,7 @@ export type Settlement =
 /** Where a claim stands after a write under it answered nothing. */
 export type SettleAnswer =
   /** The settlement is committed, by this call or by an earlier try of it. */
-  | { readonly settled: true }
+  | { readonly settled: true; readonly runStatus: RunStatus }
   /** The claim is gone; nothing of this settlement was written. */
   | {
       readonly settled: false;
@@ -25,6 +33,10 @@ export type SettleAnswer =
       readonly runStatus: RunStatus | null;
     };
 
+/**
+ * With something left to contain (an open item, an effect without an outcome) the run goes to COMPLETING or FAILING
+ * instead. One statement is right: items are counted in the run's own row, and intents are written under this fence.
+ */
 const SETTLE = writeStatement(
   "deliveries.settle",
   `
@@ -34,14 +46,38 @@ with ${heldBy(CLAIM_STATES)}, settled as (
   from held, r
   where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq
     and (($5 = 'DONE' and ${runMayBecome("r.status", "DONE")}) or ($5 = 'FAILED' and ${runMayBecome("r.status", "FAILED")}))
-  returning t.tenant_id, t.run_id, t.settled_at
+  returning t.tenant_id, t.run_id, t.seq, t.claimed_by, t.settled_at
+), effect_item as (
+  insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, created_at, next_look_at)
+  select i.tenant_id, i.run_id, 'effect', ${EFFECT_KEY}, i.seq, i.token, settled.claimed_by, settled.settled_at, settled.settled_at
+  from settled
+  join ghouls.intents i on i.tenant_id = settled.tenant_id and i.run_id = settled.run_id and i.outcome is null
+  returning run_id
+), left_open as (
+  select held.tenant_id, held.run_id, held.open_items + (select count(*) from effect_item)::integer as items
+  from held
 )
 update ghouls.runs run
-set status = $5, finished_at = settled.settled_at, output_text = $7, output_digest = $8, error_code = $9,
-  error_text = $10, error_digest = $11
+set status = case when left_open.items = 0 then $5 when $5 = 'DONE' then 'COMPLETING' else 'FAILING' end,
+  finished_at = case when left_open.items = 0 then settled.settled_at end,
+  open_items = left_open.items,
+  output_text = $7, output_digest = $8, error_code = $9, error_text = $10, error_digest = $11
 from settled
+join left_open on left_open.tenant_id = settled.tenant_id and left_open.run_id = settled.run_id
 where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
-returning run.run_id`,
+returning run.status`,
+);
+
+/** A contain delivery ends without touching its run's status; the containment pass decides about that. */
+const SETTLE_CONTAIN = writeStatement(
+  "deliveries.settle-contain",
+  `
+with ${heldBy(ENDING_STATES)}
+update ghouls.deliveries t
+set status = 'SETTLED', outcome = $5, settled_at = ghouls.clock()
+from held
+where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq and t.cause = 'contain'
+returning t.run_id`,
 );
 
 const STATE_OF_CLAIM = readStatement(
@@ -87,6 +123,7 @@ update ghouls.runs run
 set attention_reason = $3, attention_at = ghouls.clock()
 from r
 where run.tenant_id = r.tenant_id and run.run_id = r.run_id and run.attention_at is null
+  and run.status not in (${sqlStates(terminalStatesOf("run"))})
 returning run.run_id`,
 );
 
@@ -105,8 +142,20 @@ export async function settleDeliveryIfClaimed(
       ? [settlement.outputText, settlement.outputDigest, null, null, null]
       : [null, null, settlement.errorCode, settlement.errorText, settlement.errorDigest];
   const written = await executor.run(SETTLE, [...keyOf(claim), settlement.status, outcome, ...bodies]);
-  if (written.length === 1) return { settled: true };
+  const [row] = written;
+  if (row !== undefined) return { settled: true, runStatus: rows(row).text("status") as RunStatus };
   return readClaim(executor, claim, outcome);
+}
+
+/** False where the claim is gone. `done` where its work was done, `refused` where it could not be begun. */
+export async function settleContainIfClaimed(
+  executor: Executor,
+  claim: Claim,
+  outcome: "done" | "failed" | "refused",
+): Promise<boolean> {
+  const written = await executor.run(SETTLE_CONTAIN, [...keyOf(claim), outcome]);
+  if (written.length === 1) return true;
+  return (await readClaim(executor, claim, outcome)).settled;
 }
 
 /**
@@ -124,7 +173,7 @@ export async function quarantineRunIfClaimed(
   return (await readClaim(executor, claim, "given_back")).settled;
 }
 
-/** Asks for a person; the first reason stays. False where there is one already, or no such run. */
+/** Asks for a person; the first reason stays. False where there is one already, where the run has ended, or no such run. */
 export async function raiseAttention(
   executor: Executor,
   key: { readonly tenantId: string; readonly runId: string },
@@ -138,12 +187,9 @@ async function readClaim(executor: Executor, claim: Claim, outcome: DeliveryOutc
   const [row] = await executor.run(STATE_OF_CLAIM, keyOf(claim));
   if (row === undefined) return { settled: false, deliveryStatus: null, runStatus: null };
   const r = rows(row);
-  if (row["mine"] === true && r.textOrNull("outcome") === outcome) return { settled: true };
-  return {
-    settled: false,
-    deliveryStatus: r.text("delivery_status") as DeliveryStatus,
-    runStatus: r.text("run_status") as RunStatus,
-  };
+  const runStatus = r.text("run_status") as RunStatus;
+  if (row["mine"] === true && r.textOrNull("outcome") === outcome) return { settled: true, runStatus };
+  return { settled: false, deliveryStatus: r.text("delivery_status") as DeliveryStatus, runStatus };
 }
 
 function keyOf(claim: Claim): [string, string, number, string] {

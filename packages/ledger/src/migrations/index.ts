@@ -1,5 +1,7 @@
 import { runs } from "./0001-runs.ts";
+import { containment } from "./0002-containment.ts";
+import { doctor } from "./0003-doctor.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
-export const MIGRATIONS: readonly Migration[] = [runs];
+export const MIGRATIONS: readonly Migration[] = [runs, containment, doctor];

@@ -1,0 +1,152 @@
+import type { Claim } from "@ghouls/core";
+import type { Executor } from "./database.ts";
+import { CLAIM_STATES, heldBy } from "./fence.ts";
+import { rows } from "./rows.ts";
+import { readStatement, writeStatement } from "./statement.ts";
+
+/** The next delivery of a run, to be published. */
+export interface NextDelivery {
+  readonly enqueueSeq: number;
+  readonly queue: string;
+}
+
+/** A hop that ends before its invocation does: a checkpoint, and the next delivery, in one commit. */
+const YIELD = writeStatement(
+  "deliveries.yield",
+  `
+with ${heldBy(CLAIM_STATES)}, settled as (
+  update ghouls.deliveries t
+  set status = 'SETTLED', outcome = 'continued', settled_at = ghouls.clock()
+  from held
+  where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq and held.journal_length = $6
+  returning t.tenant_id, t.run_id, t.seq, t.settled_at
+), moved as (
+  update ghouls.runs run
+  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1,
+    idle_yields = case when $8::boolean then run.idle_yields + 1 else 0 end
+  from settled
+  where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
+  returning run.tenant_id, run.run_id, run.enqueue_seq, run.generation, run.queue, run.priority, settled.seq, settled.settled_at
+), checkpoint as (
+  insert into ghouls.checkpoints (tenant_id, run_id, generation, seq, workflow_digest, journal_length, journal_digest, created_at)
+  select moved.tenant_id, moved.run_id, moved.generation, moved.seq, $5, $6, $7, moved.settled_at
+  from moved
+  returning tenant_id, run_id, generation
+)
+insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
+  next_publication_at, created_at)
+select moved.tenant_id, moved.run_id, moved.enqueue_seq, 'continued', 'PENDING', moved.queue, moved.priority,
+  checkpoint.generation, moved.settled_at, moved.settled_at + $9::double precision * interval '1 second', moved.settled_at
+from moved
+join checkpoint on checkpoint.tenant_id = moved.tenant_id and checkpoint.run_id = moved.run_id
+returning seq, queue`,
+);
+
+/** A hop that cannot go on yet gives its delivery back: the same work, due later; no loss and no yield is counted. */
+const GIVE_BACK = writeStatement(
+  "deliveries.give-back",
+  `
+with ${heldBy(CLAIM_STATES)}, settled as (
+  update ghouls.deliveries t
+  set status = 'SETTLED', outcome = 'given_back', settled_at = ghouls.clock()
+  from held
+  where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq
+  returning t.tenant_id, t.run_id, t.checkpoint_generation
+), moved as (
+  update ghouls.runs run
+  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1
+  from settled
+  where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
+  returning run.tenant_id, run.run_id, run.enqueue_seq, run.queue, run.priority, settled.checkpoint_generation
+)
+insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
+  next_publication_at, created_at)
+select moved.tenant_id, moved.run_id, moved.enqueue_seq, 'continued', 'PENDING', moved.queue, moved.priority,
+  moved.checkpoint_generation, greatest(ghouls.clock(), $5::timestamptz), greatest(ghouls.clock(), $5::timestamptz),
+  ghouls.clock()
+from moved
+returning seq, queue`,
+);
+
+const HANDED_OVER = readStatement(
+  "deliveries.handed-over",
+  `
+select next.seq, next.queue
+from ghouls.deliveries d
+join ghouls.deliveries next on next.tenant_id = d.tenant_id and next.run_id = d.run_id and next.seq = d.seq + 1
+where d.tenant_id = $1 and d.run_id = $2 and d.seq = $3 and d.token = $4 and d.status = 'SETTLED' and d.outcome = $5`,
+);
+
+const CHECKPOINT = readStatement(
+  "checkpoints.read",
+  `
+select c.generation, c.workflow_digest, c.journal_length, c.journal_digest
+from ghouls.checkpoints c
+where c.tenant_id = $1 and c.run_id = $2 and c.generation = $3`,
+);
+
+/** What a hop leaves for the next one: the pinned digest, and the journal so far with a digest over it. */
+export interface Checkpoint {
+  readonly workflowDigest: string;
+  readonly journalLength: number;
+  readonly journalDigest: string;
+}
+
+/** Null where the claim is gone, or where the journal is longer than the checkpoint says. */
+export async function yieldDeliveryIfClaimed(
+  executor: Executor,
+  claim: Claim,
+  checkpoint: Checkpoint,
+  options: { readonly idle: boolean; readonly publisherGraceSeconds: number },
+): Promise<NextDelivery | null> {
+  const { workflowDigest, journalLength, journalDigest } = checkpoint;
+  const [row] = await executor.run(YIELD, [
+    ...keyOf(claim),
+    workflowDigest,
+    journalLength,
+    journalDigest,
+    options.idle,
+    options.publisherGraceSeconds,
+  ]);
+  return row === undefined ? handedOver(executor, claim, "continued") : nextOf(row);
+}
+
+/** Null where the claim is gone. `dueAt` is the ledger's time, as it was read from the ledger. */
+export async function giveDeliveryBackIfClaimed(
+  executor: Executor,
+  claim: Claim,
+  dueAt: Date,
+): Promise<NextDelivery | null> {
+  const [row] = await executor.run(GIVE_BACK, [...keyOf(claim), dueAt]);
+  return row === undefined ? handedOver(executor, claim, "given_back") : nextOf(row);
+}
+
+/** The checkpoint of a generation, or null where it is missing. */
+export async function readCheckpoint(
+  executor: Executor,
+  key: { readonly tenantId: string; readonly runId: string },
+  generation: number,
+): Promise<Checkpoint | null> {
+  const [row] = await executor.run(CHECKPOINT, [key.tenantId, key.runId, generation]);
+  if (row === undefined) return null;
+  const r = rows(row);
+  return {
+    workflowDigest: r.text("workflow_digest"),
+    journalLength: r.number("journal_length"),
+    journalDigest: r.text("journal_digest"),
+  };
+}
+
+/** Whether an earlier try of this handover was committed and its answer lost. */
+async function handedOver(executor: Executor, claim: Claim, outcome: string): Promise<NextDelivery | null> {
+  const [row] = await executor.run(HANDED_OVER, [...keyOf(claim), outcome]);
+  return row === undefined ? null : nextOf(row);
+}
+
+function nextOf(row: Record<string, unknown>): NextDelivery {
+  return { enqueueSeq: rows(row).number("seq"), queue: rows(row).text("queue") };
+}
+
+function keyOf(claim: Claim): [string, string, number, string] {
+  return [claim.tenantId, claim.runId, claim.seq, claim.token];
+}
