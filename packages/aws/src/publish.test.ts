@@ -31,6 +31,7 @@ function scripted(script: readonly ((input: SendMessageBatchCommandInput) => Ans
     },
     receiveMessage: () => Promise.reject(new Error("not used")),
     changeMessageVisibility: () => Promise.reject(new Error("not used")),
+    changeMessageVisibilityBatch: () => Promise.reject(new Error("not used")),
     deleteMessage: () => Promise.reject(new Error("not used")),
   };
   const open = (faults: FaultInjector = noFaults, fairQueues = true) =>

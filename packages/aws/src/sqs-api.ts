@@ -1,4 +1,6 @@
 import type {
+  ChangeMessageVisibilityBatchCommandInput,
+  ChangeMessageVisibilityBatchCommandOutput,
   ChangeMessageVisibilityCommandInput,
   DeleteMessageCommandInput,
   ReceiveMessageCommandInput,
@@ -14,7 +16,7 @@ export interface CallOptions {
   readonly requestTimeout?: number;
 }
 
-/** The part of SQS that the queue uses. The SDK's `SQS` class is one; so is any stub of these four methods. */
+/** The part of SQS that the queue uses. The SDK's `SQS` class is one; so is any stub of these five methods. */
 export interface SqsApi {
   sendMessageBatch(
     input: SendMessageBatchCommandInput,
@@ -28,5 +30,9 @@ export interface SqsApi {
     input: ChangeMessageVisibilityCommandInput,
     options?: CallOptions,
   ): Promise<unknown>;
+  changeMessageVisibilityBatch(
+    input: ChangeMessageVisibilityBatchCommandInput,
+    options?: CallOptions,
+  ): Promise<Partial<Pick<ChangeMessageVisibilityBatchCommandOutput, "Successful">>>;
   deleteMessage(input: DeleteMessageCommandInput, options?: CallOptions): Promise<unknown>;
 }

@@ -167,6 +167,7 @@ test("a message without a handle is not handed out, and missing attributes have 
       receiveMessage: () =>
         Promise.resolve({ Messages: [{ MessageId: "a" }, { MessageId: "b", ReceiptHandle: "h" }] }),
       changeMessageVisibility: () => Promise.resolve(),
+      changeMessageVisibilityBatch: () => Promise.resolve({}),
       deleteMessage: () => Promise.resolve(),
     },
     queueUrls: { runs: "http://127.0.0.1/runs" },

@@ -10,6 +10,9 @@ import type { SqsApi } from "./sqs-api.ts";
 /** What a long poll may take beyond its own waiting, in milliseconds. */
 const RECEIVE_MARGIN_MS = 5_000;
 
+/** Entries of one batch call. Source: SQS, "Message quotas". */
+const BATCH = 10;
+
 export interface SqsQueueOptions {
   /** A client of the SDK (`new SQS(..)`), or anything with these four methods. */
   readonly client: SqsApi;
@@ -77,6 +80,23 @@ function queueOver(api: () => Promise<SqsApi>, options: Omit<SqsQueueOptions, "c
         ReceiptHandle: receiptHandle,
         VisibilityTimeout: seconds,
       });
+    },
+    changeVisibilities: async (queue, receiptHandles, seconds) => {
+      const QueueUrl = urlOf(queueUrls, queue);
+      const sqs = await api();
+      const failed: string[] = [];
+      for (let start = 0; start < receiptHandles.length; start += BATCH) {
+        const group = receiptHandles.slice(start, start + BATCH);
+        const Entries = group.map((ReceiptHandle, index) => ({
+          Id: String(index),
+          ReceiptHandle,
+          VisibilityTimeout: seconds,
+        }));
+        const answer = await sqs.changeMessageVisibilityBatch({ QueueUrl, Entries });
+        const done = new Set((answer.Successful ?? []).map((entry) => entry.Id));
+        failed.push(...group.filter((_handle, index) => !done.has(String(index))));
+      }
+      return failed;
     },
     delete: async (queue, receiptHandle) => {
       const QueueUrl = urlOf(queueUrls, queue);

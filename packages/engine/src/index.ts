@@ -1,3 +1,4 @@
+export { Publisher } from "./admission/publisher.ts";
 export {
   createAdmission,
   type Admission,
@@ -7,6 +8,8 @@ export {
 export type { Route, RouteAnswer, RouteRequest } from "./admission/validate.ts";
 export { DEFAULT_EXECUTION_SETTINGS, type ExecutionDeps, type ExecutionSettings } from "./execution/deps.ts";
 export { work, type MessageOutcome, type WorkMessage, type WorkOptions } from "./execution/worker.ts";
+export { createControl, type ControlOptions } from "./control.ts";
+export { blameHop } from "./execution/current-hop.ts";
 export { createReads } from "./reads.ts";
 export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";
 export { Registry } from "./registry.ts";

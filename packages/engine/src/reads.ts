@@ -1,6 +1,7 @@
 import type { Codec, Run, RunFailure, wire } from "@ghouls/core";
 import { isRunId } from "@ghouls/core";
-import type { DeliveryRow, Ledger, StoredEntry, StoredRun } from "@ghouls/ledger";
+import type { ContainmentItem, DeliveryRow, Ledger, StoredEntry, StoredRun } from "@ghouls/ledger";
+import { itemView } from "./items.ts";
 import type { ReadService } from "./services.ts";
 
 /** What people and programs read of a tenant's runs; bodies come back through the codec. */
@@ -10,7 +11,7 @@ export function createReads(options: { readonly ledger: Ledger; readonly codec: 
     getRun: async (tenantId, runId) => {
       if (!isRunId(runId)) return undefined;
       const run = await ledger.runs.get({ tenantId, runId });
-      return run === null ? undefined : viewOf(run, codec);
+      return run === null ? undefined : viewOf(run, await ledger.items.ofRun({ tenantId, runId }), codec);
     },
 
     listRuns: async (tenantId, filter, page) => {
@@ -59,7 +60,11 @@ function summaryOf(run: Run): wire.RunSummary {
   };
 }
 
-async function viewOf(run: StoredRun, codec: Codec): Promise<wire.RunView> {
+async function viewOf(
+  run: StoredRun,
+  items: readonly ContainmentItem[],
+  codec: Codec,
+): Promise<wire.RunView> {
   const { tenantId, runId } = run;
   const read = async (stored: string | null, kind: "input" | "output" | "error"): Promise<unknown> =>
     stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
@@ -68,6 +73,7 @@ async function viewOf(run: StoredRun, codec: Codec): Promise<wire.RunView> {
     input: await read(run.inputText, "input"),
     output: await read(run.outputText, "output"),
     error: (await read(run.errorText, "error")) as RunFailure | null,
+    containment: items.map(itemView),
   };
 }
 

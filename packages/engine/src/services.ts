@@ -31,6 +31,20 @@ export interface AdmissionService {
   release(principal: Principal, runId: string): Promise<wire.Released>;
 }
 
+export interface ControlService {
+  /**
+   * Cancels a run: CANCELLING with its fences in one commit, CANCELLED once nothing of it can still act. Of a run that is
+   * decided already it is a no-op that says what was decided.
+   * @throws GhoulsError not_found
+   */
+  cancel(principal: Principal, runId: string, reason: string): Promise<wire.Cancelled>;
+  /**
+   * An operator's audited word that an item is settled.
+   * @throws GhoulsError not_found (no such run, or no such open item)
+   */
+  resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved>;
+}
+
 export interface RunFilter {
   readonly status?: readonly string[];
   readonly workflow?: string;

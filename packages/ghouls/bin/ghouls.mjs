@@ -12,7 +12,8 @@ if (!(major >= 24)) {
   // A reader that has seen enough (`ghouls runs | head`) is no failure.
   process.stdout.on("error", function (error) {
     if (error.code !== "EPIPE") throw error;
-    process.exit(0);
+    // A host goes on without its reader, and ends in order.
+    if (process.argv[2] !== "dev") process.exit(0);
   });
   import("@ghouls/cli")
     .then(function (cli) {

@@ -26,7 +26,13 @@ export function createAdmitter(config: Config, overrides: RuntimeOverrides = {})
   const admission = async () => admissionOf(await runtime());
   return {
     admit: async (connection, principal, asked) => {
+      refusePrincipal(principal);
       const { idempotencyKey, ...body } = asked;
+      if (idempotencyKey !== undefined && !wire.IdempotencyKey.safeParse(idempotencyKey).success) {
+        throw new GhoulsError("invalid_request", "the idempotency key is not taken", {
+          fix: "Give 1 to 200 printable ASCII characters without spaces.",
+        });
+      }
       const document = parseJson(serialize(body) ?? "null");
       const parsed = wire.RunRequest.safeParse(document.value);
       if (!parsed.success) {
@@ -47,4 +53,17 @@ export function createAdmitter(config: Config, overrides: RuntimeOverrides = {})
     publish: async (receipt) => (await admission()).publish(receipt),
     close: async () => (await runtime()).close(),
   };
+}
+
+/** An application vouches for whom it admits; a principal without these would be refused by the ledger in other words. */
+function refusePrincipal(principal: Principal): void {
+  const issues = (["tenantId", "subject"] as const)
+    .filter((name) => typeof principal?.[name] !== "string" || principal[name] === "")
+    .map((name) => ({ path: `/principal/${name}`, message: "is missing" }));
+  if (!Array.isArray(principal?.roles)) issues.push({ path: "/principal/roles", message: "is no list" });
+  if (issues.length === 0) return;
+  throw new GhoulsError("invalid_request", "the principal is not complete", {
+    issues,
+    fix: "Give { tenantId, subject, roles: [ … ] } of whoever asks for the run.",
+  });
 }

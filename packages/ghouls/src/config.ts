@@ -3,12 +3,14 @@ import {
   GhoulsError,
   QUEUE_NAME,
   QueueSettings,
+  TimingSettings,
+  durationMs,
   identityCodec,
   type AnyWorkflow,
   type Authenticator,
   type Codec,
 } from "@ghouls/core";
-import type { Route } from "@ghouls/engine";
+import { Registry, type Route } from "@ghouls/engine";
 import * as z from "zod";
 
 /** What a user writes in ghouls.config.ts. */
@@ -26,6 +28,8 @@ export interface ConfigOptions {
     /** Named statements; off behind a transaction pooler that does not keep them. */
     readonly preparedStatements?: boolean;
   };
+  /** The times of the protocol; for tests and demonstrations they may be short. */
+  readonly timing?: z.input<typeof TimingSettings>;
   /** Verifies bearer tokens. Without it only the tokens that the local host makes are known. */
   readonly auth?: Authenticator;
   /** Payloads pass it on their way to and from the ledger. */
@@ -49,6 +53,7 @@ export interface Config {
     readonly maxConnections: number;
     readonly preparedStatements: boolean;
   };
+  readonly timing: TimingSettings;
   readonly auth: Authenticator | undefined;
   readonly codec: Codec;
   readonly examples: readonly Example[];
@@ -68,6 +73,7 @@ const Shape = z.strictObject({
       preparedStatements: z.boolean().default(true),
     })
     .prefault({}),
+  timing: TimingSettings.prefault({}),
   auth: z.custom<Authenticator>(isFunction, "must be a function").optional(),
   codec: z
     .custom<Codec>(
@@ -103,11 +109,18 @@ export function defineConfig(options: ConfigOptions): Config {
         message: issue.message,
       })),
       fix: parsed.error.issues
-        .map((issue) => `${issue.path.map(String).join(".")}: ${issue.message}`)
+        .map((issue) => `${issue.path.map(String).join(".") || "the top level"}: ${issue.message}`)
         .join("; "),
     });
   }
   const { data } = parsed;
+  if (durationMs(data.timing.beat) * 2 > durationMs(data.timing.lease)) {
+    throw new GhoulsError("configuration_invalid", "the heartbeat is not well inside the lease", {
+      issues: [{ path: "/timing/beat", message: "must be at most half of the lease" }],
+      fix: "Let timing.beat be a quarter of timing.lease.",
+    });
+  }
+  refuseUnknownExamples(data.workflows, data.examples);
   for (const { name, queue } of data.workflows) {
     if (queue !== undefined && !Object.hasOwn(data.queues, queue)) {
       throw new GhoulsError(
@@ -119,13 +132,28 @@ export function defineConfig(options: ConfigOptions): Config {
       );
     }
   }
+  new Registry(data.workflows.map((definition) => ({ definition, digest: "" })));
   return {
     workflows: data.workflows,
     route: data.route,
     queues: data.queues,
     database: data.database,
+    timing: data.timing,
     auth: data.auth,
     codec: data.codec ?? identityCodec,
     examples: data.examples,
   };
+}
+
+function refuseUnknownExamples(workflows: readonly AnyWorkflow[], examples: readonly Example[]): void {
+  const names = new Set(workflows.map((workflow) => workflow.name));
+  const unknown = examples.find((example) => !names.has(example.workflow));
+  if (unknown === undefined) return;
+  throw new GhoulsError(
+    "configuration_invalid",
+    `an example names the workflow "${unknown.workflow}", which is not registered`,
+    {
+      fix: `Name one of: ${[...names].join(", ") || "none is registered"}.`,
+    },
+  );
 }

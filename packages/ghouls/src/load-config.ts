@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { GhoulsError, type QueueSettings } from "@ghouls/core";
+import { GhoulsError, describeFailure, durationMs, type QueueSettings } from "@ghouls/core";
 import type { Config, Example } from "./config.ts";
 import { projectRootOf } from "./digest/modules.ts";
 
@@ -15,6 +15,7 @@ export interface LoadedConfig {
   readonly queues: Readonly<Record<string, QueueSettings>>;
   readonly examples: readonly Example[];
   readonly databaseSchema: string;
+  readonly actsMarginSeconds: number;
 }
 
 /**
@@ -30,7 +31,7 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
   }
   const root = projectRootOf(file);
   await refuseCommonJs(file, root);
-  const module = (await import(pathToFileURL(file).href)) as { default?: Config };
+  const module = await imported(file, path);
   const config = module.default;
   if (
     config === undefined ||
@@ -49,6 +50,7 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
     queues: config.queues,
     examples: config.examples,
     databaseSchema: config.database.schema,
+    actsMarginSeconds: durationMs(config.timing.actsMargin) / 1_000,
   };
 }
 
@@ -65,4 +67,23 @@ async function refuseCommonJs(file: string, root: string): Promise<void> {
       fix: "Run `npm pkg set type=module`: Ghouls is made of ES modules.",
     },
   );
+}
+
+/** What a configuration throws is told in a sentence; a refusal of ours has its own. */
+async function imported(file: string, path: string): Promise<{ default?: Config }> {
+  try {
+    return (await import(pathToFileURL(file).href)) as { default?: Config };
+  } catch (error) {
+    if (error instanceof GhoulsError) throw error;
+    const { name, message, stack } = describeFailure(error);
+    const where = /\n\s+at .*?(file:[^)\s]+)/.exec(stack ?? "")?.[1];
+    throw new GhoulsError(
+      "configuration_invalid",
+      `${path} cannot be loaded: ${name}: ${message.split("\n")[0]}`,
+      {
+        fix: `Correct it${where === undefined ? "" : ` (see ${where})`}. Node strips types and nothing more: no enum, no parameter properties, and imports of files name their ending, such as "./hello.ts".`,
+        cause: error,
+      },
+    );
+  }
 }

@@ -13,11 +13,18 @@ export function jsonLogger(write: (line: string) => void, now: () => string, fix
       const entry: Record<string, unknown> = { time: now(), level, message: message.slice(0, 1_000) };
       for (const [key, value] of Object.entries({ ...fixed, ...fields })) {
         if (key in entry || value === undefined) continue;
-        entry[key] = typeof value === "string" ? value.slice(0, 1_000) : value;
+        entry[key] = scalar(value);
       }
       write(`${JSON.stringify(entry)}\n`);
     };
   return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+}
+
+/** User code may log anything: what is no scalar is named by its type. */
+function scalar(value: unknown): string | number | boolean | null {
+  if (typeof value === "string") return value.slice(0, 1_000);
+  if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
+  return `(${typeof value})`;
 }
 
 /** Lambda and the local host collect standard output. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
   GhoulsError,
+  durationMs,
   noFaults,
   type Authenticator,
   type Codec,
@@ -11,7 +12,7 @@ import {
   type QueuePort,
 } from "@ghouls/core";
 import { openSqs } from "@ghouls/aws";
-import { Registry } from "@ghouls/engine";
+import { DEFAULT_EXECUTION_SETTINGS, Publisher, Registry, type ExecutionSettings } from "@ghouls/engine";
 import { openLedger, type Ledger } from "@ghouls/ledger";
 import type { Config } from "./config.ts";
 import { digestOf, type DigestManifest } from "./digest/digest.ts";
@@ -24,6 +25,8 @@ export interface Runtime {
   readonly environment: Environment;
   readonly ledger: Ledger;
   readonly queue: QueuePort;
+  readonly publisher: Publisher;
+  readonly settings: ExecutionSettings;
   readonly registry: Registry;
   readonly codec: Codec;
   readonly ids: Ids;
@@ -64,6 +67,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     preparedStatements: config.database.preparedStatements,
     faults,
     chance: Math.random,
+    answerTimeoutMs: 10_000,
   });
   const queue = openSqs({
     region: environment.region,
@@ -77,6 +81,8 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     environment,
     ledger,
     queue,
+    publisher: new Publisher({ ledger, queue, faults, log }),
+    settings: settingsOf(config),
     registry: new Registry(registered),
     codec: config.codec,
     ids: { next: () => randomUUID() },
@@ -89,6 +95,16 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       queue.close();
       await ledger.close();
     },
+  };
+}
+
+function settingsOf({ timing }: Config): ExecutionSettings {
+  return {
+    ...DEFAULT_EXECUTION_SETTINGS,
+    leaseMs: durationMs(timing.lease),
+    beatMs: durationMs(timing.beat),
+    actsMarginSeconds: durationMs(timing.actsMargin) / 1_000,
+    maxLosses: timing.maxLosses,
   };
 }
 

@@ -29,6 +29,17 @@ export interface WorkflowOptions<Input extends z.ZodType, Output extends z.ZodTy
   run(context: WorkflowContext, input: z.output<Input>): Promise<z.input<Output>>;
 }
 
+const KNOWN = new Set([
+  "name",
+  "version",
+  "onWorkerLoss",
+  "queue",
+  "deadline",
+  "input",
+  "output",
+  "module",
+  "run",
+]);
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/i;
 
 /**
@@ -46,12 +57,17 @@ export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
       'Use letters, digits, ".", "_" and "-", at most 100, such as "release-gate".',
     );
   }
+  const unknown = Object.keys(options).find((key) => !KNOWN.has(key));
+  if (unknown !== undefined)
+    throw refuse(`the option "${unknown}" is not known`, `Known are: ${[...KNOWN].join(", ")}.`);
   if (!Number.isInteger(options.version) || options.version < 1 || options.version > 1_000_000) {
     throw refuse("the version is not taken", "Use a whole number from 1.");
   }
   if (options.onWorkerLoss !== "resume" && options.onWorkerLoss !== "fail") {
     throw refuse(
-      "onWorkerLoss is missing",
+      options.onWorkerLoss === undefined
+        ? "onWorkerLoss is missing"
+        : `onWorkerLoss "${String(options.onWorkerLoss)}" is not taken`,
       'Say "resume" if its steps may be repeated after a lost worker, or "fail" if a lost worker ends the run.',
     );
   }

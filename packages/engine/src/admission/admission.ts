@@ -24,7 +24,7 @@ import {
 import type { Registry } from "../registry.ts";
 import type { AdmissionRequest, AdmissionService } from "../services.ts";
 import { Publisher } from "./publisher.ts";
-import { prepare, type Route } from "./validate.ts";
+import { prepare, requestDigest, type Route } from "./validate.ts";
 
 export interface AdmissionOptions {
   readonly ledger: Ledger;
@@ -70,7 +70,22 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const publishIfUnpublished = async (
     run: Pick<AdmittedRun, "tenantId" | "runId" | "enqueueSeq" | "queue" | "unpublished">,
   ) => {
-    if (run.unpublished) await publisher.publish(run);
+    if (run.unpublished) await inTime(publisher.publish(run));
+  };
+
+  /**
+   * The run that holds the request's key already: it was admitted, whatever a deploy has changed since then about its
+   * workflow.
+   */
+  const admittedBefore = async (
+    principal: Principal,
+    { idempotencyKey, canonicalRequest }: AdmissionRequest,
+  ) => {
+    if (idempotencyKey === undefined) return undefined;
+    const [run] = await ledger.runs.byKey([{ tenantId: principal.tenantId, idempotencyKey }]);
+    if (run === undefined || run.requestDigest !== (await requestDigest(options.codec, canonicalRequest)))
+      return undefined;
+    return admittedView({ run, created: false });
   };
 
   const commit = async (newRuns: readonly NewRun[]): Promise<Answer[]> => {
@@ -85,7 +100,14 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
   return {
     admit: async (principal, request) => {
-      const newRun = await prepare(options, principal, request);
+      let newRun: NewRun;
+      try {
+        newRun = await prepare(options, principal, request);
+      } catch (error) {
+        const earlier = await admittedBefore(principal, request);
+        if (earlier === undefined) throw error;
+        return earlier;
+      }
       const [answer] = await commit([newRun]);
       if (answer === undefined || "conflict" in answer) throw conflict(newRun.idempotencyKey);
       return admittedView(answer);
@@ -146,6 +168,18 @@ export function createAdmission(options: AdmissionOptions): Admission {
       await publisher.publish({ tenantId, runId, enqueueSeq, queue });
     },
   };
+}
+
+/** How long an answer waits for its publication, in milliseconds. What takes longer is the relay's as well. */
+const PUBLICATION_PATIENCE_MS = 2_000;
+
+async function inTime(publication: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, PUBLICATION_PATIENCE_MS);
+  });
+  await Promise.race([publication, patience]);
+  clearTimeout(timer);
 }
 
 type Answer = { readonly run: AdmittedRun; readonly created: boolean } | { readonly conflict: true };

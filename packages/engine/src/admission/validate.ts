@@ -56,6 +56,12 @@ export async function prepare(
       },
     );
   }
+  if (request.holdFor !== undefined && request.held !== true) {
+    throw new GhoulsError("invalid_request", "holdFor is for a run that is held", {
+      issues: [{ path: "/holdFor", message: "needs held: true" }],
+      fix: "Add held: true, or leave holdFor out.",
+    });
+  }
   const input: unknown = JSON.parse(asked.inputText);
   const routed =
     request.workflow === undefined
@@ -77,7 +83,7 @@ export async function prepare(
     tenantId: principal.tenantId,
     runId,
     idempotencyKey: asked.idempotencyKey ?? null,
-    requestDigest: await (options.codec.digest?.(asked.canonicalRequest) ?? sha256(asked.canonicalRequest)),
+    requestDigest: await requestDigest(options.codec, asked.canonicalRequest),
     workflow: {
       name: workflow.definition.name,
       version: workflow.definition.version,
@@ -94,13 +100,31 @@ export async function prepare(
     inputText: stored,
     inputDigest: sha256(stored),
     deadlineMs: workflow.definition.deadlineMs ?? null,
+    onWorkerLoss: workflow.definition.onWorkerLoss,
     held: request.held ?? false,
     holdMs: durationMs(request.holdFor ?? DEFAULT_HOLD),
   };
 }
 
+/** Decides "same request"; keyed where the codec holds a key. */
+export async function requestDigest(codec: Codec, canonicalRequest: string): Promise<string> {
+  return codec.digest?.(canonicalRequest) ?? sha256(canonicalRequest);
+}
+
 function routeOf(route: Route | undefined, request: RouteRequest): RouteAnswer {
-  const answer = route?.(request);
+  let answer: RouteAnswer | undefined;
+  try {
+    answer = route?.(request);
+  } catch {
+    // The route is user code over what a client sent: its words are nobody's answer.
+    throw new GhoulsError(
+      "invalid_request",
+      "the route of the configuration could not choose a workflow for this request",
+      {
+        fix: "Name a workflow in the request.",
+      },
+    );
+  }
   if (answer === undefined) {
     throw new GhoulsError("invalid_request", "the request names no workflow and the route chose none", {
       issues: [{ path: "/workflow", message: "is missing" }],
@@ -146,7 +170,8 @@ async function issuesOf(workflow: RegisteredWorkflow, input: unknown): Promise<I
       path: ["", "input", ...issue.path.map(String)].join("/"),
       message: issue.message.slice(0, 500),
     }));
-  } catch (error) {
-    return [{ path: "/input", message: `the workflow's schema threw: ${String(error).slice(0, 200)}` }];
+  } catch {
+    // What a schema throws is user code's, and may hold anything.
+    return [{ path: "/input", message: "the workflow's schema failed on this input" }];
   }
 }

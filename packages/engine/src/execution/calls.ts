@@ -1,5 +1,6 @@
 import { callKey, type CallId, type CallKind } from "@ghouls/core";
 import { deferred, type Deferred } from "./rest.ts";
+import type { ResolvedStepOptions } from "./step-options.ts";
 
 /** A call that user code made and that has no result yet. */
 export interface OpenCall {
@@ -8,6 +9,7 @@ export interface OpenCall {
   readonly result: Deferred<unknown>;
   /** Starts it for real; called at most once, when replay is over. */
   readonly start: () => void;
+  readonly options: ResolvedStepOptions;
 }
 
 /** Names calls by their identity and knows which are open. */
@@ -26,8 +28,8 @@ export class Calls {
     return { epoch, scope, kind, name, nth };
   }
 
-  open(id: CallId, start: () => void): OpenCall {
-    const call: OpenCall = { id, key: callKey(id), result: deferred(), start };
+  open(id: CallId, options: ResolvedStepOptions, start: () => void): OpenCall {
+    const call: OpenCall = { id, key: callKey(id), result: deferred(), start, options };
     this.#open.set(call.key, call);
     this.#openNames.set(placeOf(id), call.key);
     return call;

@@ -1,82 +1,149 @@
-import { describeFailure, type AnyWorkflow } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import type { Carried } from "./carried.ts";
+import { carryContain } from "./contain.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { Hop } from "./hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
-import { DisagreementError, loadJournal, verified } from "./loaded-journal.ts";
+import { giveBack, handOver } from "./handover.ts";
+import { ledgerNowMs } from "./live-step.ts";
+import { CodecError, DisagreementError } from "./loaded-journal.ts";
+import { isMaterial, loadMaterial } from "./material.ts";
+import { persist, type Persistence } from "./persist.ts";
 import { settle, settlementOf } from "./settle.ts";
 
-/** What became of a claimed delivery. */
-export type Carried =
-  | { readonly kind: "settled"; readonly status: "DONE" | "FAILED" }
-  | { readonly kind: "quarantined"; readonly reason: string }
-  | { readonly kind: "fenced" }
-  | { readonly kind: "unknown"; readonly error: unknown };
+/** How the worker reaches a hop that is under way. */
+export interface Reins {
+  /** Called once the hop exists, before it runs. */
+  readonly onHop: (hop: Pick<Hop, "fence" | "drain">) => void;
+}
 
-/** Carries a claimed run from its claim to its settlement. Never rejects. */
+/** Carries a claimed delivery to its end. Never rejects. */
 export async function carry(
   claim: ClaimedRun,
   deps: ExecutionDeps,
   invocation: Invocation,
+  reins: Reins,
 ): Promise<Carried> {
   try {
     await deps.faults("worker.after-claim", claim.runId);
-    const end = await hopOf(claim, deps, invocation);
-    if (end.kind === "fenced") return end;
-    if (end.kind === "unknown") return end;
-    const workflow = deps.registry.find(claim.workflow)?.definition;
-    const settlement = await settlementOf(claim, workflow, end, deps);
-    const answer = await settle(claim, settlement, deps);
-    return answer.settled ? { kind: "settled", status: settlement.status } : { kind: "fenced" };
+    if (claim.cause === "contain") return await carryContain(claim, deps, invocation);
+    const carried = await carryHop(claim, deps, invocation, reins);
+    if (carried.kind === "fenced") await acknowledge(claim, deps);
+    return carried;
   } catch (error) {
     if (error instanceof DisagreementError) return quarantine(claim, error.message, deps);
+    if (error instanceof CodecError) return later(claim, error, deps, invocation);
     return { kind: "unknown", error };
   }
 }
 
-async function hopOf(claim: ClaimedRun, deps: ExecutionDeps, invocation: Invocation): Promise<HopEnd> {
-  const { name, version, digest } = claim.workflow;
-  const registered = deps.registry.find(claim.workflow);
-  if (registered?.digest !== digest) {
-    const here =
-      registered === undefined
-        ? "this worker has none of that name and version"
-        : `this worker has ${registered.digest}`;
-    return refusal(
-      "workflow_changed",
-      `the run is pinned to workflow "${name}" version ${version} with digest ${digest}; ${here}`,
-    );
-  }
+async function carryHop(
+  claim: ClaimedRun,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+  reins: Reins,
+): Promise<Carried> {
+  const loaded = await loadMaterial(claim, deps);
+  if (!isMaterial(loaded)) return conclude(claim, loaded, deps, invocation, undefined);
   if (claim.deadlineAt !== null && claim.claimedAt >= claim.deadlineAt) {
-    return refusal(
-      "deadline",
-      `the run's deadline ${claim.deadlineAt.toISOString()} had passed when a worker claimed it`,
-    );
+    const passed = `the run's deadline ${claim.deadlineAt.toISOString()} had passed when a worker claimed it`;
+    return conclude(claim, refusal("deadline", passed), deps, invocation, undefined);
   }
-  const journal =
-    claim.journalLength === 0
-      ? []
-      : await loadJournal(claim, await deps.ledger.journal.read(claim), deps.codec);
-  const { tenantId, runId } = claim;
-  const inputText = await verified(claim.inputText, claim.inputDigest, "the input", (stored) =>
-    deps.codec.decode(stored, { tenantId, runId, kind: "input" }),
-  );
-  const input = await inputOf(registered.definition, inputText);
-  if ("problem" in input)
-    return refusal("input_invalid", `the input does not fit the workflow's schema: ${input.problem}`);
-  return new Hop(claim, registered.definition, journal, deps, invocation).run(input.value);
+  const hop = new Hop(claim, loaded.workflow, loaded.journal, loaded.effects, deps, invocation);
+  reins.onHop(hop);
+  const end = await hop.run(loaded.input);
+  return conclude(claim, end, deps, invocation, hop);
 }
 
-/** The input as the workflow's schema gives it; the schema is user code and may throw. */
-async function inputOf(
-  workflow: AnyWorkflow,
-  text: string,
-): Promise<{ value: unknown } | { problem: string }> {
+/** Commits the end of a hop. */
+async function conclude(
+  claim: ClaimedRun,
+  end: HopEnd,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+  hop: Hop | undefined,
+): Promise<Carried> {
+  switch (end.kind) {
+    case "fenced":
+    case "unknown":
+      return end;
+    case "given_back":
+      return giveBack(claim, end, deps);
+    case "yielded": {
+      const idle = end.why === "time" && hop?.journal().length === claim.journalLength;
+      if (!idle || claim.idleYields === 0) {
+        return persist(
+          () => handOver(claim, hop?.journal() ?? [], { why: end.why, idle }, deps),
+          persistenceOf(claim, deps, invocation, hop),
+        );
+      }
+      return conclude(claim, refusal("no_progress", NO_PROGRESS), deps, invocation, hop);
+    }
+    case "returned":
+    case "failed": {
+      const workflow = deps.registry.find(claim.workflow)?.definition;
+      const settlement = await settlementOf(claim, workflow, end, deps);
+      const answer = await persist(
+        () => settle(claim, settlement, deps),
+        persistenceOf(claim, deps, invocation, hop),
+      );
+      if (!answer.settled) return { kind: "fenced" };
+      if (settlement.status === "FAILED" && settlement.errorCode === "effect_unknown") {
+        await deps.ledger.runs.raiseAttention(
+          claim,
+          "effect_unknown: an effect may or may not have happened",
+        );
+      }
+      return { kind: "settled", status: answer.runStatus };
+    }
+  }
+}
+
+/** The end of a hop is worth waiting for while its claim is believed and its invocation lasts. */
+function persistenceOf(
+  claim: ClaimedRun,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+  hop: Hop | undefined,
+): Persistence {
+  return {
+    chance: deps.chance,
+    mayGoOn: () => hop?.mayWrite() !== false && invocation.remainingMs() > deps.settings.settleReserveMs / 2,
+    onPause: (error) =>
+      deps.logFor(claim).warn("the ledger is out of reach; the hop's end waits", { kind: error.kind }),
+  };
+}
+
+const NO_PROGRESS =
+  "two invocations in a row ended without a new journal entry: a step does not fit into one";
+
+/** The worker's own word that nothing of its claim acts any more: no step is in flight, its context is released. */
+async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<void> {
   try {
-    const parsed = await workflow.input.safeParseAsync(JSON.parse(text));
-    return parsed.success ? { value: parsed.data } : { problem: parsed.error.message.slice(0, 1_500) };
+    await deps.ledger.items.acknowledgeWorker(claim);
   } catch (error) {
-    return { problem: describeFailure(error).message };
+    // Its item is acknowledged once its time is over.
+    deps
+      .logFor(claim)
+      .warn("a worker could not acknowledge its own end", { error: String(error).slice(0, 200) });
+  }
+}
+
+/** A codec that fails may work again: the delivery goes back, and no loss is counted. */
+async function later(
+  claim: ClaimedRun,
+  error: CodecError,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+): Promise<Carried> {
+  deps
+    .logFor(claim)
+    .error("a payload could not be decoded; the delivery goes back", { error: error.message });
+  try {
+    const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + 30_000);
+    return await giveBack(claim, { kind: "given_back", dueAt, why: "a payload could not be decoded" }, deps);
+  } catch (failure) {
+    return { kind: "unknown", error: failure };
   }
 }
 

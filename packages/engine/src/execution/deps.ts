@@ -1,11 +1,15 @@
+import { PUBLISHER_GRACE_SECONDS } from "@ghouls/core";
 import type { Claim, Clock, Codec, FaultInjector, Ids, Logger, QueuePort } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
+import type { Publisher } from "../admission/publisher.ts";
 import type { Registry } from "../registry.ts";
 
 /** What execution needs; passed in, there is no container. */
 export interface ExecutionDeps {
   readonly ledger: Ledger;
-  readonly queue: Pick<QueuePort, "changeVisibility">;
+  readonly queue: Pick<QueuePort, "changeVisibility" | "changeVisibilities">;
+  /** Publishes what a hop hands over, and what a loss creates. */
+  readonly publisher: Pick<Publisher, "publish">;
   readonly registry: Registry;
   readonly codec: Codec;
   readonly ids: Ids;
@@ -18,6 +22,10 @@ export interface ExecutionDeps {
   /** Identity of this process; its supervisor reports its end under this name. */
   readonly worker: string;
   readonly settings: ExecutionSettings;
+  /** Fires when this process is about to end: nothing is claimed any more, and hops hand over. */
+  readonly draining: AbortSignal;
+  /** Ends the process where a step is in flight at the end of its invocation: it must not come back to life. */
+  readonly exit: (why: string) => void;
 }
 
 export interface ExecutionSettings {
@@ -29,6 +37,15 @@ export interface ExecutionSettings {
   readonly overdueAfterMs: number;
   /** What a request that was sent may still do after the process has gone, in seconds. */
   readonly actsMarginSeconds: number;
+  /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
+  readonly leaseMs: number;
+  readonly beatMs: number;
+  /** The loss of this number ends a run that would resume. */
+  readonly maxLosses: number;
+  /** Contain deliveries of one run before only a person can go on. */
+  readonly maxContainDeliveries: number;
+  /** Seconds before the relay looks at a delivery that its maker publishes at once. */
+  readonly publisherGraceSeconds: number;
 }
 
 export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
@@ -36,6 +53,11 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   settleReserveMs: 2_000,
   overdueAfterMs: 60_000,
   actsMarginSeconds: 60,
+  leaseMs: 120_000,
+  beatMs: 30_000,
+  maxLosses: 3,
+  maxContainDeliveries: 3,
+  publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,
 };
 
 /** The invocation that a hop lives in. */

@@ -4,6 +4,10 @@ import type { RunFailure } from "@ghouls/core";
 export type HopEnd =
   | { readonly kind: "returned"; readonly output: unknown }
   | { readonly kind: "failed"; readonly failure: RunFailure }
+  /** The invocation or the process ends before the run does: the next hop goes on from the journal. */
+  | { readonly kind: "yielded"; readonly why: "time" | "drain" }
+  /** It waits for an earlier claim to be over, or for its own to be, before it asks about an effect. */
+  | { readonly kind: "given_back"; readonly dueAt: Date; readonly why: string }
   /** The claim is gone: nothing of this hop may be written any more. */
   | { readonly kind: "fenced" }
   /** The ledger could not be reached, or did not say whether it wrote: the claim is left as it is. */

@@ -11,18 +11,20 @@ import {
 import type { ClaimedRun } from "@ghouls/ledger";
 import { Calls, type OpenCall } from "./calls.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
+import type { Effects } from "./effects.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { liveStep, whyNotNow } from "./live-step.ts";
-import type { LoadedEntry } from "./loaded-journal.ts";
+import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
+import type { OnceEnd } from "./once-step.ts";
 import { comeToRest, deferred } from "./rest.ts";
-import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
-import type { StepEnd } from "./step-run.ts";
+import { resolveStep } from "./step-options.ts";
+import { standIn, whereAmI } from "./current-hop.ts";
 import { workflowContext } from "./workflow-context.ts";
 
 interface FinishedStep {
   readonly call: OpenCall;
-  readonly end: StepEnd;
+  readonly end: OnceEnd;
   readonly tookMs: number;
 }
 
@@ -36,6 +38,7 @@ export class Hop {
   readonly #deps: ExecutionDeps;
   readonly #invocation: Invocation;
   readonly #journal: readonly LoadedEntry[];
+  readonly #effects: Effects;
   readonly #log: Logger;
   readonly #writer: JournalWriter;
   readonly #abort = new AbortController();
@@ -53,17 +56,23 @@ export class Hop {
     claim: ClaimedRun,
     workflow: AnyWorkflow,
     journal: readonly LoadedEntry[],
+    effects: Effects,
     deps: ExecutionDeps,
     invocation: Invocation,
   ) {
     this.#claim = claim;
     this.#workflow = workflow;
     this.#journal = journal;
+    this.#effects = effects;
     this.#deps = deps;
     this.#invocation = invocation;
     this.#log = deps.logFor(claim);
     this.#now = claim.admittedAt;
-    this.#writer = new JournalWriter(claim, deps);
+    this.#writer = new JournalWriter(claim, journal, deps, {
+      chance: deps.chance,
+      mayGoOn: () => this.mayWrite() && invocation.remainingMs() > deps.settings.settleReserveMs / 2,
+      onPause: (error) => this.#log.warn("the ledger is out of reach; a result waits", { kind: error.kind }),
+    });
   }
 
   /**
@@ -80,41 +89,81 @@ export class Hop {
     return end;
   }
 
+  /** Replays, and answers the calls that are open then, without starting one: what an ending asks probes of. */
+  async openCalls(input: unknown): Promise<readonly OpenCall[]> {
+    this.#invoke(input);
+    await this.#replay();
+    const open = this.#calls.openCalls();
+    this.#decide({ kind: "fenced" });
+    return open;
+  }
+
+  /** The claim is gone, or may be: nothing of this hop is written from now on. */
+  fence(): void {
+    this.#decide({ kind: "fenced" });
+  }
+
+  /** Its code has left an error to the process: a promise that nobody awaits was rejected, or a timer threw. */
+  fail(error: unknown): void {
+    this.#decide(failureOf(error));
+  }
+
+  /** The process is about to end: no further step starts, and the run goes on elsewhere. */
+  drain(): void {
+    this.#decide({ kind: "yielded", why: "drain" });
+  }
+
+  /** Whether the claim is still believed to be this hop's. */
+  mayWrite(): boolean {
+    return this.#mayWrite;
+  }
+
+  /** The journal as it stands at the end of this hop. */
+  journal(): readonly JournalItem[] {
+    return this.#writer.entries();
+  }
+
   #invoke(input: unknown): void {
     const context = workflowContext({
       claim: this.#claim,
       log: this.#log,
       abortSignal: this.#abort.signal,
-      isLive: () => this.#live,
+      // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
+      isLive: () => this.#live || this.#journal.length === 0,
       now: () => this.#now,
       step: (name, run, options) => this.#step(name, run, options),
     });
     const body = async () => this.#workflow.run(context, input as never);
-    body().then(
+    standIn({ hop: this, step: undefined }, body).then(
       (output) => this.#decide({ kind: "returned", output }),
       (error: unknown) => this.#decide(failureOf(error)),
     );
   }
 
-  /** The first word stands, except that a fence or an unknown write overrules what the code returned. */
+  /**
+   * The first word stands, except that a fence or an unknown write overrules everything, and that code which came to its
+   * end, or a refusal, overrules a hop that was about to be handed over.
+   */
   #decide(end: HopEnd): void {
+    const before = this.#end;
     const overrules = end.kind === "fenced" || end.kind === "unknown";
-    if (this.#end === undefined || overrules) this.#end = end;
+    if (before === undefined || overrules || (handsOver(before) && !handsOver(end))) this.#end = end;
     if (overrules) this.#mayWrite = false;
-    // What the code left behind when it returned may end in peace; everything else is asked to stop.
-    if (end.kind !== "returned")
+    // What the code left behind when it returned, or what a handover waits for, may end in peace.
+    if (end.kind !== "returned" && !handsOver(end)) {
       this.#abort.abort(new DOMException("the run does not go on here", "AbortError"));
+    }
     this.#wake.resolve();
   }
 
   async #replay(): Promise<void> {
     await comeToRest();
     for (const entry of this.#journal) {
-      if (this.#refused) return;
+      if (this.#stopsReplay()) return;
       const call = await this.#askedFor(entry);
       if (call === undefined) {
         const asked = this.#calls.openCalls().map((open) => describeCall(open.id));
-        if (this.#refused) return;
+        if (this.#stopsReplay()) return;
         this.#end = refusal(
           "journal_mismatch",
           `journal entry ${entry.ordinal} is ${describeCall(entry)}, but the code ${
@@ -126,6 +175,12 @@ export class Hop {
       this.#resolve(call, entry.outcome, entry.text, entry.tries, entry.completedAt);
       await comeToRest();
     }
+  }
+
+  /** A refusal, a handover and a fence end a replay; code that has come to its end may still be asked for more. */
+  #stopsReplay(): boolean {
+    const end = this.#end;
+    return this.#refused || (end !== undefined && end.kind !== "returned" && end.kind !== "failed");
   }
 
   /**
@@ -163,12 +218,25 @@ export class Hop {
 
   /** Journals a finished step under the fence, then lets the code go on with it. */
   async #keep({ call, end, tookMs }: FinishedStep): Promise<void> {
-    if (end.outcome === "abandoned" || !this.#mayWrite) {
-      this.#log.warn("a step ended after its hop; its outcome is not journaled", { step: call.id.name });
+    if (end.outcome === "stops") return this.#decide(end.end);
+    if (end.outcome === "abandoned") return;
+    if (!this.#mayWrite) {
+      const failed = await this.#writer.reject(call.id, end);
+      const error = failed === undefined ? undefined : describeFailure(failed).message.slice(0, 200);
+      this.#log.warn("a step ended after its claim was gone; its result is rejected evidence", {
+        step: call.id.name,
+        error,
+      });
       return;
     }
     const answer = await this.#writer.write(call.id, end, tookMs);
-    if (!answer.written) return this.#decide(answer.end);
+    if (!answer.written) {
+      if (answer.end.kind === "fenced") await this.#writer.reject(call.id, end);
+      return this.#decide(answer.end);
+    }
+    if (end.outcome === "error" && this.#end?.kind === "returned") {
+      this.#log.warn("a step failed that the workflow did not wait for", { step: call.id.name });
+    }
     this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);
     await comeToRest();
   }
@@ -193,9 +261,18 @@ export class Hop {
     run: (context: StepContext) => unknown,
     options: StepOptions | undefined,
   ): Promise<unknown> {
+    const inside = whereAmI()?.step;
+    if (inside !== undefined) {
+      // The function of the outer step gets an answer, so that it can end.
+      this.#refused = true;
+      const message = `ctx.step("${String(name).slice(0, 200)}") was called inside step "${inside}": call it in the workflow itself`;
+      this.#decide(refusal("invalid_call", message, inside));
+      return Promise.reject(new Error(message));
+    }
     // Code that goes on after its workflow has returned or was refused asks for nothing any more.
     if (this.#end !== undefined) return deferred<never>().promise;
-    const resolved = resolveStep(name, run, options, this.#invocation.limitMs);
+    const limitMs = this.#invocation.limitMs - this.#deps.settings.settleReserveMs;
+    const resolved = resolveStep(name, run, options, limitMs);
     if (typeof resolved === "string") return this.#refuse(refusal("invalid_call", resolved));
     const id = this.#calls.next(0, "", "step", name);
     if (id === undefined) {
@@ -206,7 +283,7 @@ export class Hop {
         ),
       );
     }
-    const call = this.#calls.open(id, () => this.#start(call, run, resolved));
+    const call = this.#calls.open(id, resolved, () => this.#start(call, run));
     if (this.#live) call.start();
     this.#wake.resolve();
     return call.result.promise;
@@ -219,27 +296,53 @@ export class Hop {
     return deferred<never>().promise;
   }
 
-  #start(call: OpenCall, run: (context: StepContext) => unknown, options: ResolvedStepOptions): void {
+  #start(call: OpenCall, run: (context: StepContext) => unknown): void {
     if (this.#end !== undefined && this.#end.kind !== "returned") return;
     const { clock } = this.#deps;
+    const { options } = call;
     const refused = whyNotNow(call.id.name, options.timeoutMs, this.#claim, this.#deps, this.#invocation);
     if (refused !== undefined) return this.#decide(refused);
     this.#inFlight += 1;
     const startedMs = clock.monotonicMs();
     const { claim, log, abort } = { claim: this.#claim, log: this.#log, abort: this.#abort };
-    void liveStep({ call: call.id, claim, run, options, hopSignal: abort.signal, log }, this.#deps).then(
-      (end) => {
-        this.#inFlight -= 1;
-        this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });
-        this.#wake.resolve();
-      },
-    );
+    const step = {
+      call: call.id,
+      claim,
+      run,
+      options,
+      hopSignal: abort.signal,
+      log,
+      effects: this.#effects,
+      invocation: this.#invocation,
+    };
+    const carried = standIn({ hop: this, step: call.id.name }, () => liveStep(step, this.#deps));
+    void carried.then((end) => {
+      this.#inFlight -= 1;
+      this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });
+      this.#wake.resolve();
+    });
   }
 }
 
+function handsOver(end: HopEnd): boolean {
+  return end.kind === "yielded" || end.kind === "given_back";
+}
+
 function failureOf(error: unknown): HopEnd {
-  if (error instanceof StepFailedError) {
-    return { kind: "failed", failure: { code: "step_failed", ...describeFailure(error), step: error.step } };
+  const failure = stepFailureIn(error);
+  if (failure === undefined)
+    return { kind: "failed", failure: { code: "workflow_failed", ...describeFailure(error) } };
+  const { name, message } = describeFailure(error);
+  return { kind: "failed", failure: { code: "step_failed", name, message, ...failure } };
+}
+
+/** The step and stack of a StepFailedError; user code may throw anything, also what throws when it is looked at. */
+function stepFailureIn(error: unknown): { step: string; stack?: string } | undefined {
+  try {
+    if (!(error instanceof StepFailedError)) return undefined;
+    const stack = error.failure.stack;
+    return { step: String(error.step), ...(typeof stack === "string" ? { stack } : {}) };
+  } catch {
+    return undefined;
   }
-  return { kind: "failed", failure: { code: "workflow_failed", ...describeFailure(error) } };
 }

@@ -1,7 +1,9 @@
-import { UnserializableError, serialize, sha256, type CallId } from "@ghouls/core";
+import { UnserializableError, callKey, serialize, sha256, type CallId } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
+import type { JournalItem } from "./loaded-journal.ts";
+import { persist, type Persistence } from "./persist.ts";
 import type { StepEnd } from "./step-run.ts";
 
 /** Largest journal of a run, in bytes of its stored results. */
@@ -16,12 +18,45 @@ export type Written =
 export class JournalWriter {
   readonly #claim: ClaimedRun;
   readonly #deps: Pick<ExecutionDeps, "ledger" | "codec" | "faults">;
+  readonly #entries: JournalItem[];
+  readonly #persistence: Persistence;
   #bytes: number;
 
-  constructor(claim: ClaimedRun, deps: Pick<ExecutionDeps, "ledger" | "codec" | "faults">) {
+  constructor(
+    claim: ClaimedRun,
+    journal: readonly JournalItem[],
+    deps: Pick<ExecutionDeps, "ledger" | "codec" | "faults">,
+    persistence: Persistence,
+  ) {
+    this.#persistence = persistence;
     this.#claim = claim;
     this.#deps = deps;
     this.#bytes = claim.journalBytes;
+    this.#entries = [...journal];
+  }
+
+  /** The journal as this hop knows it. */
+  entries(): readonly JournalItem[] {
+    return this.#entries;
+  }
+
+  /** Keeps what came after the claim was taken away, for people. Never rejects. */
+  async reject(call: CallId, end: Exclude<StepEnd, { outcome: "abandoned" }>): Promise<unknown> {
+    try {
+      const { tenantId, runId } = this.#claim;
+      const text = serialize(end.outcome === "ok" ? end.value : end.failure);
+      const stored =
+        text === undefined ? null : await this.#deps.codec.encode(text, { tenantId, runId, kind: "result" });
+      await this.#deps.ledger.evidence.reject(this.#claim, {
+        call: callKey(call),
+        outcome: end.outcome,
+        bodyText: stored,
+        bodyDigest: stored === null ? null : sha256(stored),
+      });
+      return undefined;
+    } catch (error) {
+      return error;
+    }
   }
 
   /** Never rejects: what went wrong is how the hop ends. */
@@ -55,7 +90,7 @@ export class JournalWriter {
         `it would bring the run's journal above ${MAX_JOURNAL_BYTES} bytes`,
       );
     }
-    const entry = await this.#deps.ledger.journal.appendIfClaimed(this.#claim, {
+    const appended = {
       ...call,
       outcome: end.outcome,
       resultText: stored,
@@ -63,9 +98,20 @@ export class JournalWriter {
       resultBytes: bytes,
       tries: end.tries,
       tookMs,
-    });
+      closesIntent: end.outcome === "ok" && end.closesIntent === true,
+    };
+    const entry = await persist(
+      () => this.#deps.ledger.journal.appendIfClaimed(this.#claim, appended),
+      this.#persistence,
+    );
     if (entry === null) return { written: false, end: { kind: "fenced" } };
     this.#bytes += bytes;
+    this.#entries.push({
+      ...call,
+      ordinal: entry.ordinal,
+      outcome: end.outcome,
+      digest: stored === null ? null : sha256(stored),
+    });
     await this.#deps.faults("worker.after-journal", call.name);
     return { written: true, text, completedAt: entry.completedAt };
   }

@@ -2,10 +2,24 @@ import { describeFailure, idempotencyKeyOf, type CallId, type Logger, type StepC
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
+import type { Effects } from "./effects.ts";
+import { onceStep, type OnceEnd } from "./once-step.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
-import { runStep, type StepEnd } from "./step-run.ts";
+import { runStep } from "./step-run.ts";
 
-/** Why a step may not start now: the run's deadline has passed, or the step does not fit what is left. */
+/** The ledger's time, as this process can tell: at the claim, moved on by its monotonic clock. In milliseconds. */
+export function ledgerNowMs(
+  claim: ClaimedRun,
+  deps: Pick<ExecutionDeps, "clock">,
+  invocation: Invocation,
+): number {
+  return claim.claimedAt.getTime() + deps.clock.monotonicMs() - invocation.claimedAtMs;
+}
+
+/**
+ * Why a step may not start now: the run's deadline has passed, or the step does not fit what is left of the invocation,
+ * so that the hop yields first. One that fits no invocation of this function was refused at its call.
+ */
 export function whyNotNow(
   name: string,
   timeoutMs: number,
@@ -13,18 +27,11 @@ export function whyNotNow(
   deps: Pick<ExecutionDeps, "clock" | "settings">,
   invocation: Invocation,
 ): HopEnd | undefined {
-  // The ledger's time at the claim, moved on by this process's monotonic clock.
-  const nowMs = claim.claimedAt.getTime() + deps.clock.monotonicMs() - invocation.claimedAtMs;
-  if (claim.deadlineAt !== null && nowMs >= claim.deadlineAt.getTime()) {
+  if (claim.deadlineAt !== null && ledgerNowMs(claim, deps, invocation) >= claim.deadlineAt.getTime()) {
     return refusal("deadline", `the run's deadline has passed before step "${name}"`, name);
   }
-  const remainingMs = invocation.remainingMs();
-  if (timeoutMs <= remainingMs - deps.settings.settleReserveMs) return undefined;
-  return refusal(
-    "out_of_time",
-    `step "${name}" may take ${timeoutMs} ms, but only ${Math.floor(remainingMs)} ms remain of this invocation, and a run cannot move to another one yet`,
-    name,
-  );
+  if (timeoutMs <= invocation.remainingMs() - deps.settings.settleReserveMs) return undefined;
+  return { kind: "yielded", why: "time" };
 }
 
 export interface LiveStep {
@@ -34,33 +41,55 @@ export interface LiveStep {
   readonly options: ResolvedStepOptions;
   readonly hopSignal: AbortSignal;
   readonly log: Logger;
+  readonly effects: Effects;
+  readonly invocation: Invocation;
 }
 
 /** Runs a step for real. Never rejects. */
-export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<StepEnd> {
-  const { call, claim, run, options, hopSignal, log } = step;
+export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
+  const { call, claim, run, options, hopSignal, log, effects, invocation } = step;
+  const shared = {
+    run,
+    options,
+    hopSignal,
+    log,
+    overdueAfterMs: deps.settings.overdueAfterMs,
+    onOverdue: () => askForAPerson(step, deps),
+  };
   try {
     await deps.faults("worker.before-step", call.name);
-    const end = await runStep({
-      name: call.name,
-      options,
-      run,
-      hopSignal,
-      log,
-      idempotencyKey: idempotencyKeyOf(claim.firstRunId, call),
-      chance: deps.chance,
-      overdueAfterMs: deps.settings.overdueAfterMs,
-      onOverdue: () => askForAPerson(step, deps),
-    });
+    const end = options.once
+      ? await onceStep(
+          {
+            ...shared,
+            call,
+            claim,
+            probe: options.probe,
+            ...effects.of(call),
+            ledgerNowMs: () => ledgerNowMs(claim, deps, invocation),
+          },
+          deps,
+        )
+      : await runStep({
+          ...shared,
+          name: call.name,
+          idempotencyKey: idempotencyKeyOf(claim.firstRunId, call),
+          chance: deps.chance,
+        });
     await deps.faults("worker.after-step", call.name);
     return end;
   } catch (error) {
+    // What fails beside the function of an effect is the ledger: nobody knows what was written.
+    if (options.once) return { outcome: "stops", end: { kind: "unknown", error } };
     return { outcome: "error", failure: describeFailure(error), tries: 1 };
   }
 }
 
 /** A step that does not end holds its hop; its run shows it, and goes on waiting. */
-function askForAPerson({ call, claim, log }: LiveStep, deps: ExecutionDeps): void {
+export function askForAPerson(
+  { call, claim, log }: Pick<LiveStep, "call" | "claim" | "log">,
+  deps: Pick<ExecutionDeps, "ledger">,
+): void {
   deps.ledger.runs.raiseAttention(claim, `step_overdue: ${call.name}`).catch((error: unknown) => {
     log.warn("attention could not be raised", { step: call.name, error: String(error).slice(0, 200) });
   });

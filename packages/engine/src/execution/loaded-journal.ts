@@ -1,10 +1,23 @@
-import { sha256, type CallId, type Codec } from "@ghouls/core";
-import type { ClaimedRun, StoredEntry } from "@ghouls/ledger";
+import { callKey, describeFailure, sha256, type CallId, type Codec } from "@ghouls/core";
+import type { Checkpoint, ClaimedRun, StoredEntry } from "@ghouls/ledger";
 
-/** A journal entry as replay uses it: verified against its digest, and decoded. */
-export interface LoadedEntry extends CallId {
+/** What a checkpoint's digest covers of an entry. */
+export interface JournalItem extends CallId {
   readonly ordinal: number;
   readonly outcome: "ok" | "error";
+  /** Of the result as it is stored; null for `undefined`. */
+  readonly digest: string | null;
+}
+
+/** The digest of a journal, or of a prefix of one. */
+export function journalDigest(items: readonly JournalItem[]): string {
+  return sha256(
+    JSON.stringify(items.map((item) => [item.ordinal, callKey(item), item.outcome, item.digest])),
+  );
+}
+
+/** A journal entry as replay uses it: verified against its digest, and decoded. */
+export interface LoadedEntry extends JournalItem {
   /** JSON text; null for `undefined`. */
   readonly text: string | null;
   readonly tries: number;
@@ -19,9 +32,17 @@ export class DisagreementError extends Error {
   }
 }
 
+/** The codec could not read a text that is what was stored: its key service may be down. */
+export class CodecError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CodecError";
+  }
+}
+
 /**
  * Decodes a text after comparing it with the digest that was taken over exactly what was stored.
- * @throws DisagreementError where they differ, or where the codec cannot read it
+ * @throws DisagreementError where they differ, CodecError where the codec cannot read it just now
  */
 export async function verified(
   stored: string,
@@ -34,7 +55,7 @@ export async function verified(
   try {
     return await decode(stored);
   } catch (error) {
-    throw new DisagreementError(`${what} cannot be decoded: ${String(error).slice(0, 200)}`);
+    throw new CodecError(`${what}: ${describeFailure(error).message.slice(0, 200)}`);
   }
 }
 
@@ -63,7 +84,19 @@ export async function loadJournal(
           : await verified(resultText, entry.resultDigest, `journal entry ${ordinal}`, (value) =>
               codec.decode(value, context),
             );
-      return { ordinal, epoch, scope, kind, name, nth, outcome, text, tries, completedAt };
+      return {
+        ordinal,
+        epoch,
+        scope,
+        kind,
+        name,
+        nth,
+        outcome,
+        text,
+        tries,
+        completedAt,
+        digest: entry.resultDigest,
+      };
     }),
   );
 }
@@ -73,4 +106,22 @@ function emptied(entry: StoredEntry): null {
   if (entry.resultDigest !== null)
     throw new DisagreementError(`the result of journal entry ${entry.ordinal} is gone`);
   return null;
+}
+
+/**
+ * Compares a journal with the checkpoint that the hop before left.
+ * @throws DisagreementError for a checkpoint that is missing, of another workflow, or not a prefix of the journal
+ */
+export function verifyCheckpoint(
+  claim: Pick<ClaimedRun, "checkpointGeneration" | "workflow">,
+  checkpoint: Checkpoint | null,
+  journal: readonly JournalItem[],
+): void {
+  const name = `checkpoint ${claim.checkpointGeneration}`;
+  if (checkpoint === null) throw new DisagreementError(`${name} is missing`);
+  if (checkpoint.workflowDigest !== claim.workflow.digest)
+    throw new DisagreementError(`${name} is of another workflow digest`);
+  if (checkpoint.journalDigest !== journalDigest(journal.slice(0, checkpoint.journalLength))) {
+    throw new DisagreementError(`${name} disagrees with the journal`);
+  }
 }

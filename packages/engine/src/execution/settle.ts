@@ -1,4 +1,11 @@
-import { UnserializableError, serialize, sha256, type AnyWorkflow, type RunFailure } from "@ghouls/core";
+import {
+  UnserializableError,
+  describeFailure,
+  serialize,
+  sha256,
+  type AnyWorkflow,
+  type RunFailure,
+} from "@ghouls/core";
 import type { ClaimedRun, SettleAnswer, Settlement } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 import type { HopEnd } from "./hop-end.ts";
@@ -49,7 +56,7 @@ async function outputOf(
     return {
       code: "output_invalid",
       name: "Refused",
-      message: `the output schema threw: ${String(error).slice(0, 500)}`,
+      message: `the output schema threw: ${describeFailure(error).message.slice(0, 500)}`,
     };
   }
 }

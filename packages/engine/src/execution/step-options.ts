@@ -2,6 +2,7 @@ import {
   GhoulsError,
   durationMs,
   resolveBackoff,
+  type ProbeContext,
   type ResolvedBackoff,
   type StepOptions,
 } from "@ghouls/core";
@@ -10,11 +11,13 @@ export interface ResolvedStepOptions {
   readonly tries: number;
   readonly timeoutMs: number;
   readonly backoff: ResolvedBackoff;
+  readonly once: boolean;
+  readonly probe: ((context: ProbeContext) => unknown) | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_TRIES = 100;
-const KNOWN = new Set(["tries", "backoff", "timeout"]);
+const KNOWN = new Set(["tries", "backoff", "timeout", "effect", "probe"]);
 const MAX_NAME = 200;
 
 /** Why a step cannot be called like this, or its options with defaults filled in. */
@@ -58,5 +61,16 @@ function resolved(name: string, options: StepOptions, functionLimitMs: number): 
   if (timeoutMs <= 0 || timeoutMs > functionLimitMs) {
     return `step "${name}": a timeout of ${options.timeout} does not fit the function's limit of ${Math.floor(functionLimitMs / 1000)} s`;
   }
-  return { tries, timeoutMs, backoff: resolveBackoff(options.backoff) };
+  if (options.effect !== undefined && options.effect !== "once")
+    return `step "${name}": effect can only be "once"`;
+  if (options.probe !== undefined && (options.effect !== "once" || typeof options.probe !== "function")) {
+    return `step "${name}": a probe is a function, and belongs to a step with effect: "once"`;
+  }
+  return {
+    tries,
+    timeoutMs,
+    once: options.effect === "once",
+    probe: options.probe,
+    backoff: resolveBackoff(options.backoff),
+  };
 }

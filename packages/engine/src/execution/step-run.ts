@@ -8,22 +8,33 @@ import {
 } from "@ghouls/core";
 import type { ResolvedStepOptions } from "./step-options.ts";
 
-export interface StepRun {
+/** One call of a function of the user's. */
+export interface StepCall {
   readonly name: string;
   readonly idempotencyKey: string;
-  readonly options: ResolvedStepOptions;
+  readonly options: Pick<ResolvedStepOptions, "timeoutMs">;
   readonly run: (context: StepContext) => unknown;
   /** Fires when nothing of this hop is wanted any more. */
   readonly hopSignal: AbortSignal;
   readonly log: Logger;
-  readonly chance: () => number;
   /** Called once when the function has not ended this many milliseconds after its timeout. */
   readonly overdueAfterMs: number;
   readonly onOverdue: () => void;
 }
 
+export interface StepRun extends StepCall {
+  readonly options: ResolvedStepOptions;
+  /** Chance in [0, 1), for the spread of retries. */
+  readonly chance: () => number;
+}
+
 export type StepEnd =
-  | { readonly outcome: "ok"; readonly value: unknown; readonly tries: number }
+  | {
+      readonly outcome: "ok";
+      readonly value: unknown;
+      readonly tries: number;
+      readonly closesIntent?: boolean;
+    }
   | { readonly outcome: "error"; readonly failure: Failure; readonly tries: number }
   /** The hop ended between two tries: no outcome, and nothing in flight. */
   | { readonly outcome: "abandoned"; readonly tries: number };
@@ -37,7 +48,7 @@ export async function runStep(step: StepRun): Promise<StepEnd> {
   for (let tryNumber = 1; ; tryNumber += 1) {
     const end = await callOnce(step, tryNumber);
     if (end.outcome === "ok") return { outcome: "ok", value: end.value, tries: tryNumber };
-    const final = end.nonRetryable || tryNumber >= options.tries;
+    const final = isNonRetryable(end.thrown) || tryNumber >= options.tries;
     if (final) return { outcome: "error", failure: end.failure, tries: tryNumber };
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     step.log.warn("a try of a step failed", { step: step.name, try: tryNumber, error: end.failure.name });
@@ -46,11 +57,12 @@ export async function runStep(step: StepRun): Promise<StepEnd> {
   }
 }
 
-type CallEnd =
+export type CallEnd =
   | { readonly outcome: "ok"; readonly value: unknown }
-  | { readonly outcome: "error"; readonly failure: Failure; readonly nonRetryable: boolean };
+  | { readonly outcome: "error"; readonly failure: Failure; readonly thrown: unknown };
 
-async function callOnce(step: StepRun, tryNumber: number): Promise<CallEnd> {
+/** Calls a function and waits until it has returned or thrown, however long that takes. Leaves no timer. */
+export async function callOnce(step: StepCall, tryNumber: number): Promise<CallEnd> {
   const { timeoutMs } = step.options;
   const controller = new AbortController();
   const stop = () => controller.abort(step.hopSignal.reason);
@@ -73,7 +85,7 @@ async function callOnce(step: StepRun, tryNumber: number): Promise<CallEnd> {
     const failure = describeFailure(error);
     return {
       outcome: "error",
-      nonRetryable: isNonRetryable(error),
+      thrown: error,
       failure: timedOut
         ? {
             name: "TimeoutError",

@@ -1,7 +1,11 @@
 import { decideSkip, parseMessage, type DeliveryRef, type Skip } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
-import { carry, type Carried } from "./carry.ts";
+import type { Carried } from "./carried.ts";
+import { carry } from "./carry.ts";
+import { reanimate } from "../reconciler/passes/reanimation.ts";
 import type { ExecutionDeps } from "./deps.ts";
+import { Heartbeat, type Beating } from "./heartbeat.ts";
+import type { Hop } from "./hop.ts";
 
 /** A message as a worker gets it. */
 export interface WorkMessage {
@@ -15,6 +19,8 @@ export interface WorkOptions {
   readonly queue: string;
   readonly limitMs: number;
   readonly remainingMs: () => number;
+  /** Whether something ends this process by force at the end of its invocation, as Lambda does. */
+  readonly endsByForce: boolean;
 }
 
 /** What becomes of a message, and why. */
@@ -34,12 +40,15 @@ export async function work(
   deps: ExecutionDeps,
   options: WorkOptions,
 ): Promise<MessageOutcome[]> {
-  const refs = new Map<string, DeliveryRef>();
+  const wanted = new Map<string, Wanted>();
   for (const message of messages) {
     const ref = parseMessage(message.body);
-    if (ref !== undefined) refs.set(keyOf(ref), ref);
+    if (ref === undefined) continue;
+    const known = wanted.get(keyOf(ref));
+    if (known === undefined) wanted.set(keyOf(ref), { ...ref, receiptHandles: [message.receiptHandle] });
+    else known.receiptHandles.push(message.receiptHandle);
   }
-  const verdicts = await carryAll([...refs.values()], deps, options);
+  const verdicts = await carryAll(wanted, deps, options);
   return Promise.all(
     messages.map(async (message): Promise<MessageOutcome> => {
       const ref = parseMessage(message.body);
@@ -64,14 +73,22 @@ interface Verdict {
   readonly retryInSeconds?: number;
 }
 
+interface Wanted extends DeliveryRef {
+  readonly receiptHandles: string[];
+}
+
 async function carryAll(
-  refs: readonly DeliveryRef[],
+  wanted: ReadonlyMap<string, Wanted>,
   deps: ExecutionDeps,
   options: WorkOptions,
 ): Promise<ReadonlyMap<string, Verdict>> {
+  const refs = [...wanted.values()];
+  if (refs.length === 0) return new Map();
+  if (deps.draining.aborted) {
+    return new Map(refs.map((ref) => [keyOf(ref), { done: false, reason: "draining", retryInSeconds: 1 }]));
+  }
   const verdicts = new Map<string, Verdict>();
-  if (refs.length === 0) return verdicts;
-  const claimedAtMs = deps.clock.monotonicMs();
+  const sent = { monotonicMs: deps.clock.monotonicMs(), wallMs: deps.clock.wallMs() };
   let claims: ClaimedRun[];
   try {
     claims = await claim(refs, deps, options);
@@ -82,11 +99,7 @@ async function carryAll(
     });
     return verdicts;
   }
-  const { limitMs, remainingMs } = options;
-  const carried = await Promise.all(
-    claims.map(async (one) => ({ one, end: await carry(one, deps, { limitMs, remainingMs, claimedAtMs }) })),
-  );
-  for (const { one, end } of carried) {
+  for (const [one, end] of await carryBatch(claims, wanted, sent, deps, options)) {
     const verdict = verdictOf(one, end, deps);
     if (verdict !== undefined) verdicts.set(keyOf({ runId: one.runId, enqueueSeq: one.seq }), verdict);
   }
@@ -95,6 +108,74 @@ async function carryAll(
   for (const [key, verdict] of await explain(open, deps)) verdicts.set(key, verdict);
   return verdicts;
 }
+
+/** Carries the claimed runs at the same time, under one heartbeat, until all have ended or the invocation does. */
+async function carryBatch(
+  claims: readonly ClaimedRun[],
+  wanted: ReadonlyMap<string, Wanted>,
+  sent: { readonly monotonicMs: number; readonly wallMs: number },
+  deps: ExecutionDeps,
+  options: WorkOptions,
+): Promise<[ClaimedRun, Carried][]> {
+  const { limitMs, remainingMs } = options;
+  const { leaseMs, beatMs } = deps.settings;
+  const heartbeat = new Heartbeat({ ...deps, leaseMs, beatMs, queueName: options.queue }, sent);
+  const carried = claims.map((one) =>
+    carriedRun(one, wanted.get(keyOf({ runId: one.runId, enqueueSeq: one.seq }))),
+  );
+  heartbeat.start(carried.map((one) => one.beating));
+  const drain = () => carried.forEach((one) => one.drain());
+  deps.draining.addEventListener("abort", drain, { once: true });
+  const ended: [ClaimedRun, Carried][] = [];
+  const all = Promise.all(
+    carried.map(async (one) => {
+      const invocation = { limitMs, remainingMs, claimedAtMs: sent.monotonicMs };
+      ended.push([one.claim, await carry(one.claim, deps, invocation, { onHop: one.onHop })]);
+      heartbeat.remove(one.beating);
+    }),
+  );
+  const inTime = await beforeTheEnd(all, remainingMs() - deps.settings.settleReserveMs / 4);
+  deps.draining.removeEventListener("abort", drain);
+  await heartbeat.stop();
+  if (!inTime) deps.exit(`${claims.length - ended.length} steps are in flight at the end of the invocation`);
+  return ended;
+}
+
+/** A claim on its way: what fences or drains it before its hop exists reaches it when it does. */
+function carriedRun(claim: ClaimedRun, wanted: Wanted | undefined) {
+  let hop: Pick<Hop, "fence" | "drain"> | undefined;
+  let said: "fence" | "drain" | undefined;
+  const say = (word: "fence" | "drain") => {
+    said = said === "fence" ? said : word;
+    hop?.[word]();
+  };
+  const beating: Beating = { claim, receiptHandles: wanted?.receiptHandles ?? [], fence: () => say("fence") };
+  return {
+    claim,
+    beating,
+    drain: () => say("drain"),
+    onHop: (made: Pick<Hop, "fence" | "drain">) => {
+      hop = made;
+      if (said !== undefined) made[said]();
+    },
+  };
+}
+
+/** Whether the work has ended before this many milliseconds have passed. Leaves no timer. */
+async function beforeTheEnd(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const end = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), Math.min(Math.max(0, milliseconds), LONGEST_TIMER_MS));
+  });
+  try {
+    return await Promise.race([work.then(() => true), end]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A longer timer of Node fires at once. */
+const LONGEST_TIMER_MS = 2_147_483_647;
 
 function claim(
   refs: readonly DeliveryRef[],
@@ -106,9 +187,8 @@ function claim(
     refs.map((ref) => ({ ...ref, token: deps.ids.next() })),
     {
       worker: deps.worker,
-      // Without heartbeats the lease covers what is left of the invocation.
-      leaseSeconds: remainingSeconds,
-      actsForSeconds: remainingSeconds + deps.settings.actsMarginSeconds,
+      leaseSeconds: deps.settings.leaseMs / 1_000,
+      actsForSeconds: options.endsByForce ? remainingSeconds + deps.settings.actsMarginSeconds : null,
     },
   );
 }
@@ -119,6 +199,12 @@ function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verd
     case "settled":
       log.info("run settled", { status: end.status, workflow: claimed.workflow.name });
       return { done: true, reason: end.status };
+    case "handed_over":
+      log.info("the run goes on in another hop", { why: end.why });
+      return { done: true, reason: "handed_over" };
+    case "contained":
+      log.info("a contain delivery has ended", { outcome: end.outcome });
+      return { done: true, reason: `contain_${end.outcome}` };
     case "quarantined":
       log.error("run quarantined", { reason: end.reason });
       return { done: true, reason: "quarantined" };
@@ -134,14 +220,22 @@ function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verd
 async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promise<[string, Verdict][]> {
   if (refs.length === 0) return [];
   try {
-    const rows = await deps.ledger.deliveries.unclaimed(refs);
+    let rows = await deps.ledger.deliveries.unclaimed(refs);
+    // A message that reappears for a lapsed lease is news of a lost worker, and is handled at once.
+    const lapsed = [...rows].filter(
+      ([, row]) => row.deliveryStatus === "CLAIMED" && (row.leaseEndsInSeconds ?? 1) <= 0,
+    );
+    if (lapsed.length > 0) {
+      await reanimate(
+        { ...deps, pageSize: lapsed.length },
+        lapsed.map(([key]) => key.slice(0, key.indexOf(":"))),
+      );
+      rows = await deps.ledger.deliveries.unclaimed(refs);
+    }
     return refs.map((ref) => {
       const skip: Skip = decideSkip(rows.get(keyOf(ref)));
-      deps.log.info("a delivery was skipped", {
-        runId: ref.runId,
-        enqueueSeq: ref.enqueueSeq,
-        reason: skip.reason,
-      });
+      const { runId, enqueueSeq } = ref;
+      deps.log.info("a delivery was skipped", { runId, enqueueSeq, reason: skip.reason });
       return [
         keyOf(ref),
         skip.deleteMessage

@@ -1,4 +1,5 @@
 import {
+  NonRetryableError,
   RandomStream,
   type Jsonified,
   type Logger,
@@ -7,6 +8,7 @@ import {
   type WorkflowContext,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import { whereAmI } from "./current-hop.ts";
 
 /** What the context asks of the hop behind it. */
 export interface ContextSource {
@@ -31,15 +33,24 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     runId,
     agent,
     requestedBy,
-    deadline: deadlineAt ?? undefined,
+    deadline: deadlineAt === null ? undefined : new Date(deadlineAt),
     abortSignal: source.abortSignal,
     log: whileLive(source),
-    step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions) =>
+    step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>) =>
       source.step(name, run, options) as Promise<Jsonified<T>>,
     now: () => new Date(source.now()),
-    random: () => stream.random(),
-    uuid: () => stream.uuid(),
+    random: () => outsideOfSteps("random", () => stream.random()),
+    uuid: () => outsideOfSteps("uuid", () => stream.uuid()),
   };
+}
+
+/** A draw inside a step is made only where the step runs: after a replay the next one outside would be another. */
+function outsideOfSteps<T>(what: string, draw: () => T): T {
+  const step = whereAmI()?.step;
+  if (step === undefined) return draw();
+  throw new NonRetryableError(
+    `ctx.${what}() was called inside step "${step}": draw outside, and use the value inside`,
+  );
 }
 
 /** What a replay says again was said before. */

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { GhoulsError, describeFailure, type wire } from "@ghouls/core";
 import { createAdmissionApp, createApiApp, createHttpApp, type FetchHandler } from "@ghouls/api";
-import { createAdmission, createReads, type ReadinessCheck } from "@ghouls/engine";
+import { createAdmission, createControl, createReads, type ReadinessCheck } from "@ghouls/engine";
+import { LedgerError } from "@ghouls/ledger";
 import { handle, type LambdaContext as HonoContext, type LambdaEvent } from "hono/aws-lambda";
 import type { Config } from "../config.ts";
 import { schemaOf } from "../digest/digest.ts";
@@ -78,7 +79,7 @@ function edgeOf(runtime: Runtime) {
 }
 
 function admissionParts(runtime: Runtime) {
-  return { ...edgeOf(runtime), admission: admissionOf(runtime) };
+  return { ...edgeOf(runtime), admission: admissionOf(runtime), control: createControl(runtime) };
 }
 
 export function admissionOf(runtime: Runtime) {
@@ -133,6 +134,9 @@ async function readinessOf({ ledger, log }: Runtime): Promise<ReadinessCheck[]> 
   } catch (error) {
     // Whoever asks needs no token, so the driver's words go to the log only.
     log.warn("the ledger is not ready", { error: describeFailure(error).message });
-    return [{ name: "ledger", ok: false, detail: "PostgreSQL does not answer, or its schema is missing" }];
+    if (error instanceof LedgerError && error.kind === "schema") {
+      return [{ name: "schema", ok: false, detail: "the ledger's schema is missing" }];
+    }
+    return [{ name: "ledger", ok: false, detail: "PostgreSQL does not answer" }];
   }
 }

@@ -14,12 +14,15 @@ export function createReconciler(
 ): (event: unknown, context: LambdaContext) => Promise<ReconcileReport> {
   const runtime = once(() => openRuntime(config, overrides));
   return async (_event, context) => {
-    const { ledger, queue, faults, log } = await runtime();
+    const { ledger, queue, publisher, codec, faults, log, settings } = await runtime();
     return reconcile({
       ledger,
       queue,
+      publisher,
+      codec,
       faults,
       log,
+      settings,
       pageSize: PAGE_SIZE,
       pageBudgetMs: PAGE_BUDGET_MS,
       remainingMs: () => context.getRemainingTimeInMillis(),

@@ -1,7 +1,9 @@
-import { DEFAULT_EXECUTION_SETTINGS, work, type ExecutionDeps } from "@ghouls/engine";
+import { work, type ExecutionDeps } from "@ghouls/engine";
 import { durationMs } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
+import { drainSignal } from "./draining.ts";
+import { guardProcess } from "./left-behind.ts";
 import type { LambdaContext, SqsBatchResponse, SqsEvent } from "./lambda.ts";
 
 /**
@@ -14,6 +16,7 @@ export function createWorker(
 ): (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse> {
   const runtime = once(async () => {
     const opened = await openRuntime(config, overrides);
+    guardProcess(opened.log);
     await opened.ledger.workflows.record(opened.registry.pins(), opened.environment.build);
     return opened;
   });
@@ -26,6 +29,7 @@ export function createWorker(
       queue,
       limitMs: durationMs(config.queues[queue]?.functionTimeout ?? "15m"),
       remainingMs: () => context.getRemainingTimeInMillis(),
+      endsByForce: true,
     });
     return {
       batchItemFailures: outcomes
@@ -36,23 +40,32 @@ export function createWorker(
 }
 
 function executionOf(runtime: Runtime): ExecutionDeps {
-  const { ledger, queue, registry, codec, ids, faults, log, logWith, worker } = runtime;
+  const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings } = runtime;
   return {
     ledger,
     queue,
+    publisher,
     registry,
     codec,
     ids,
     faults,
     log,
     worker,
+    settings,
     logFor: ({ runId, seq }) =>
       logWith({
         runId,
         enqueueSeq: seq,
       }),
-    clock: { monotonicMs: () => performance.now() },
+    clock: {
+      monotonicMs: () => performance.now(),
+      wallMs: () => Date.now(),
+    },
     chance: Math.random,
-    settings: DEFAULT_EXECUTION_SETTINGS,
+    draining: drainSignal(),
+    exit: (why) => {
+      log.error("the process ends: it must not come back to life with a step in flight", { why });
+      process.exit(1);
+    },
   };
 }

@@ -1,0 +1,52 @@
+import { GhoulsError, isRunId, type RunStatus } from "@ghouls/core";
+import type { Ledger } from "@ghouls/ledger";
+import { itemId } from "./items.ts";
+import type { ControlService } from "./services.ts";
+
+export interface ControlOptions {
+  readonly ledger: Ledger;
+  readonly settings: { readonly actsMarginSeconds: number };
+}
+
+/** What people may do to a run after its admission. Each act is one commit, with who did it and why. */
+export function createControl({ ledger, settings }: ControlOptions): ControlService {
+  return {
+    cancel: async (principal, runId, reason) => {
+      if (!isRunId(runId)) throw absent();
+      const key = { tenantId: principal.tenantId, runId };
+      const answer = await ledger.runs.cancel(
+        key,
+        { actor: principal.subject, reason },
+        settings.actsMarginSeconds,
+      );
+      if (answer === null) throw absent();
+      return { runId, cancelled: answer.cancelled, status: answer.status };
+    },
+
+    resolve: async (principal, runId, item, reason) => {
+      if (!isRunId(runId)) throw absent();
+      const key = { tenantId: principal.tenantId, runId };
+      const found = (await ledger.items.ofRun(key)).find(
+        (one) => one.acknowledgedAt === null && itemId(one) === item,
+      );
+      if (found === undefined) throw absent();
+      const { kind, key: itemKey } = found;
+      const answer = await ledger.items.acknowledge(
+        key,
+        { kind, key: itemKey, by: "operator", words: reason },
+        { actor: principal.subject, reason },
+      );
+      // Somebody else, or its time, was faster.
+      if (answer === null) throw absent();
+      const status: RunStatus | undefined = answer.ended ?? (await ledger.runs.get(key))?.status;
+      if (status === undefined) throw absent();
+      return { runId, item, openItems: answer.openItems, status };
+    },
+  };
+}
+
+function absent(): GhoulsError {
+  return new GhoulsError("not_found", "there is no such run, or no such open item of it", {
+    fix: "Check the ids: `ghouls show <run id>` lists the items of a run.",
+  });
+}

@@ -1,0 +1,10 @@
+import type { RunStatus } from "@ghouls/core";
+
+/** What became of a claimed delivery. */
+export type Carried =
+  | { readonly kind: "settled"; readonly status: RunStatus }
+  | { readonly kind: "handed_over"; readonly why: string }
+  | { readonly kind: "contained"; readonly outcome: "done" | "failed" | "refused" }
+  | { readonly kind: "quarantined"; readonly reason: string }
+  | { readonly kind: "fenced" }
+  | { readonly kind: "unknown"; readonly error: unknown };

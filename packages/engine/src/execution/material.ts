@@ -1,0 +1,66 @@
+import { describeFailure, type AnyWorkflow } from "@ghouls/core";
+import type { ClaimedRun } from "@ghouls/ledger";
+import type { ExecutionDeps } from "./deps.ts";
+import { loadEffects, type Effects } from "./effects.ts";
+import { refusal, type HopEnd } from "./hop-end.ts";
+import { loadJournal, verified, verifyCheckpoint, type LoadedEntry } from "./loaded-journal.ts";
+
+/** What a hop starts from, checked. */
+export interface Material {
+  readonly workflow: AnyWorkflow;
+  readonly input: unknown;
+  readonly journal: readonly LoadedEntry[];
+  readonly effects: Effects;
+}
+
+/**
+ * Checks and loads what a worker was given: the workflow by its pinned digest, journal, checkpoint and input.
+ * @throws DisagreementError where any of it is missing or disagrees: nothing is started over to fill a gap
+ */
+export async function loadMaterial(claim: ClaimedRun, deps: ExecutionDeps): Promise<Material | HopEnd> {
+  const { name, version, digest } = claim.workflow;
+  const registered = deps.registry.find(claim.workflow);
+  if (registered?.digest !== digest) {
+    const here =
+      registered === undefined
+        ? "this worker has none of that name and version"
+        : `this worker has ${registered.digest}`;
+    return refusal(
+      "workflow_changed",
+      `the run is pinned to workflow "${name}" version ${version} with digest ${digest}; ${here}`,
+    );
+  }
+  const workflow = registered.definition;
+  const journal =
+    claim.journalLength === 0
+      ? []
+      : await loadJournal(claim, await deps.ledger.journal.read(claim), deps.codec);
+  if (claim.checkpointGeneration !== null) {
+    verifyCheckpoint(claim, await deps.ledger.checkpoints.read(claim, claim.checkpointGeneration), journal);
+  }
+  const { tenantId, runId } = claim;
+  const inputText = await verified(claim.inputText, claim.inputDigest, "the input", (stored) =>
+    deps.codec.decode(stored, { tenantId, runId, kind: "input" }),
+  );
+  const input = await inputOf(workflow, inputText);
+  if ("problem" in input)
+    return refusal("input_invalid", `the input does not fit the workflow's schema: ${input.problem}`);
+  return { workflow, input: input.value, journal, effects: await loadEffects(claim, deps) };
+}
+
+export function isMaterial(loaded: Material | HopEnd): loaded is Material {
+  return "workflow" in loaded;
+}
+
+/** The input as the workflow's schema gives it; the schema is user code and may throw. */
+async function inputOf(
+  workflow: AnyWorkflow,
+  text: string,
+): Promise<{ value: unknown } | { problem: string }> {
+  try {
+    const parsed = await workflow.input.safeParseAsync(JSON.parse(text));
+    return parsed.success ? { value: parsed.data } : { problem: parsed.error.message.slice(0, 1_500) };
+  } catch (error) {
+    return { problem: describeFailure(error).message };
+  }
+}

@@ -1,0 +1,27 @@
+import { sha256, type wire } from "@ghouls/core";
+import type { ContainmentItem } from "@ghouls/ledger";
+
+/** The name of an item in paths and commands: short, and the same for every reader. */
+export function itemId(item: Pick<ContainmentItem, "kind" | "key">): string {
+  return item.kind === "worker" ? `worker-${item.key}` : `${item.kind}-${sha256(item.key).slice(0, 12)}`;
+}
+
+export function itemView(item: ContainmentItem): wire.ContainmentItem {
+  return {
+    id: itemId(item),
+    kind: item.kind,
+    subject: item.kind === "worker" ? item.worker : stepOf(item.key),
+    enqueueSeq: item.seq,
+    overAt: item.overAt?.toISOString() ?? null,
+    createdAt: item.createdAt.toISOString(),
+    acknowledgedAt: item.acknowledgedAt?.toISOString() ?? null,
+    acknowledgedBy: item.acknowledgedBy,
+    acknowledgement: item.acknowledgement,
+  };
+}
+
+/** The step's name in an effect's key, `[epoch, scope, kind, name, nth]`. */
+function stepOf(key: string): string {
+  const [, , , name] = JSON.parse(key) as [number, string, string, string, number];
+  return name;
+}

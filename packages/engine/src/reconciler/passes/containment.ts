@@ -1,0 +1,50 @@
+import type { FaultInjector, Logger } from "@ghouls/core";
+import type { Ledger } from "@ghouls/ledger";
+
+export interface ContainmentOptions {
+  readonly ledger: Pick<Ledger, "items" | "runs">;
+  readonly faults: FaultInjector;
+  readonly log: Logger;
+  /** Items of one page. */
+  readonly pageSize: number;
+  readonly settings: { readonly maxContainDeliveries: number };
+}
+
+export interface ContainmentCounts {
+  readonly due: number;
+  readonly ended: number;
+  readonly failed: number;
+}
+
+/**
+ * One page of containment: looks at runs with items that are due, acknowledges workers whose time is over, and ends a run
+ * where nothing can act any more. One run that cannot be looked at takes no other's turn.
+ */
+export async function contain(options: ContainmentOptions): Promise<ContainmentCounts> {
+  const { ledger, faults, log } = options;
+  const due = await ledger.items.due(options.pageSize);
+  if (due.length > 0) await faults("containment.after-select", `${due.length} runs`);
+  let [ended, failed] = [0, 0];
+  for (const key of due) {
+    try {
+      const looked = await ledger.items.contain(key, options.settings.maxContainDeliveries);
+      await faults("containment.after-look", key.runId);
+      if (looked.ended !== null) {
+        ended += 1;
+        log.info("a run has ended, and nothing of it can act any more", {
+          runId: key.runId,
+          status: looked.ended,
+        });
+      } else if (looked.needsWord) {
+        await ledger.runs.raiseAttention(key, "containment: something of the run waits for a word");
+      }
+    } catch (error) {
+      failed += 1;
+      log.warn("a run's items could not be looked at", {
+        runId: key.runId,
+        error: String(error).slice(0, 200),
+      });
+    }
+  }
+  return { due: due.length, ended, failed };
+}
