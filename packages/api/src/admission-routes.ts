@@ -29,7 +29,15 @@ export const submitBatch = createRoute({
   summary: "Admit many runs in one commit",
   security,
   middleware: [permit("runs:admit"), jsonBody] as const,
-  request: { body: { required: true, content: { "application/json": { schema: BatchRequest } } } },
+  request: {
+    headers: z.object({
+      "idempotency-key": z
+        .undefined("a batch has a key for each member: give it as idempotencyKey")
+        .optional()
+        .openapi({ type: "string", description: "Refused: each member has its own idempotencyKey." }),
+    }),
+    body: { required: true, content: { "application/json": { schema: BatchRequest } } },
+  },
   responses: {
     202: answer("One outcome for each member, in their order.", BatchAdmitted),
     ...problems(400, 401, 403, 404, 413, 415, 422, 503),

@@ -4,10 +4,14 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createAdmissionApp, createApiApp, createHttpApp } from "./apps.ts";
 import type { FetchHandler } from "./context.ts";
 import { openApiDocument } from "./document.ts";
-import { ABSENT_ID, ask, Fakes, RUN_ID } from "./fakes.support.ts";
+import { ABSENT_ID, ask, Fakes, ITEM_ID, RUN_ID } from "./fakes.support.ts";
 
 const SINGLE = JSON.stringify({ workflow: "hello", input: { name: "world" } });
 const BATCH = JSON.stringify({ runs: [{ workflow: "hello", input: 1, idempotencyKey: "k1" }] });
+
+const REASON = JSON.stringify({ reason: "the customer has called" });
+
+const WRITES = new Set(["/release", "/cancel", `/items/${ITEM_ID}/resolution`]);
 
 /** Every route that needs a token, with what it answers and who may not have it. */
 const SECURED = [
@@ -26,6 +30,22 @@ const SECURED = [
     status: 200,
     schema: wire.Released,
     refused: "decider",
+  },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/cancel`,
+    body: REASON,
+    status: 200,
+    schema: wire.Cancelled,
+    refused: "decider",
+  },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/items/${ITEM_ID}/resolution`,
+    body: REASON,
+    status: 200,
+    schema: wire.Resolved,
+    refused: "submitter",
   },
   { method: "GET", path: "/v1/runs", status: 200, schema: wire.RunPage, refused: "nobody" },
   { method: "GET", path: `/v1/runs/${RUN_ID}`, status: 200, schema: wire.RunView, refused: "nobody" },
@@ -76,21 +96,23 @@ describe.each(SECURED)("$method $path", (route) => {
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe("Bearer");
     expect(code(await problem(response))).toBe("unauthenticated");
-    expect(fakes.admission.admitted).toEqual([]);
+    expect([fakes.admission.admitted, fakes.control.acts]).toEqual([[], []]);
   });
 
   it("refuses a role without the permission with 403", async () => {
     const response = await app(request(route.refused));
     expect(response.status).toBe(403);
     expect(code(await problem(response))).toBe("forbidden");
-    expect(fakes.admission.admitted).toEqual([]);
+    expect([fakes.admission.admitted, fakes.control.acts]).toEqual([[], []]);
   });
 });
 
 describe("the table of routes", () => {
   it("is the whole document: a route that nobody tested for its token is found here", () => {
     const documented = Object.entries(openApiDocument().paths ?? {}).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => `${method.toUpperCase()} ${path.replace("{id}", RUN_ID)}`),
+      Object.keys(item).map(
+        (method) => `${method.toUpperCase()} ${path.replace("{id}", RUN_ID).replace("{item}", ITEM_ID)}`,
+      ),
     );
     const tested = [
       ...SECURED.map((route) => `${route.method} ${route.path}`),
@@ -145,7 +167,7 @@ describe("tokens", () => {
 describe("tenants", () => {
   it("gives another tenant's run, an absent one and a malformed id the same 404", async () => {
     const answers = await Promise.all(
-      ["", "/timeline", "/release"].flatMap((suffix) =>
+      ["", "/timeline", "/release", "/cancel", `/items/${ITEM_ID}/resolution`].flatMap((suffix) =>
         [
           { id: RUN_ID, token: "foreign" },
           { id: ABSENT_ID, token: "operator" },
@@ -155,7 +177,12 @@ describe("tenants", () => {
           { id: "'%20or%20true", token: "operator" },
         ].map(async ({ id, token }) => {
           const response = await app(
-            ask(suffix === "/release" ? "POST" : "GET", `/v1/runs/${id}${suffix}`, { token }),
+            WRITES.has(suffix)
+              ? ask("POST", `/v1/runs/${id}${suffix}`, {
+                  token,
+                  ...(suffix === "/release" ? {} : { body: REASON }),
+                })
+              : ask("GET", `/v1/runs/${id}${suffix}`, { token }),
           );
           expect(response.status).toBe(404);
           return JSON.stringify(await problem(response));
@@ -173,6 +200,31 @@ describe("tenants", () => {
   });
 });
 
+describe("an act with a reason", () => {
+  it.each(["cancel", `items/${ITEM_ID}/resolution`])(
+    "%s keeps who said it and why, and refuses one without a reason",
+    async (path) => {
+      expect((await app(ask("POST", `/v1/runs/${RUN_ID}/${path}`, { body: REASON }))).status).toBe(200);
+      expect(fakes.control.acts).toMatchObject([{ subject: "olga", reason: "the customer has called" }]);
+      for (const body of [
+        "{}",
+        '{"reason":""}',
+        '{"reason":"  "}',
+        '{"reason":1}',
+        '{"reason":"x","tenantId":"t1"}',
+      ]) {
+        expect((await app(ask("POST", `/v1/runs/${RUN_ID}/${path}`, { body }))).status).toBe(422);
+      }
+      expect(fakes.control.acts).toHaveLength(1);
+    },
+  );
+
+  it("of an item that is not there is the same 404", async () => {
+    const response = await app(ask("POST", `/v1/runs/${RUN_ID}/items/worker-9/resolution`, { body: REASON }));
+    expect(code(await problem(response))).toBe("not_found");
+  });
+});
+
 describe("list filters", () => {
   const listed = async (query: string) => {
     const response = await app(ask("GET", `/v1/runs${query}`));
@@ -182,16 +234,18 @@ describe("list filters", () => {
   it("takes statuses repeated and with commas, and pages of 50 by default", async () => {
     expect(await listed("")).toEqual({ tenantId: "t1", filter: {}, page: { limit: 50 } });
     expect(
-      await listed("?status=DONE&status=FAILED,QUEUED&workflow=hello&attention=false&limit=200&cursor=abc"),
+      await listed("?status=DONE&status=FAILED,QUEUED&workflow=hello&attention=true&limit=200&cursor=abc"),
     ).toEqual({
       tenantId: "t1",
-      filter: { status: ["DONE", "FAILED", "QUEUED"], workflow: "hello", attention: false },
+      filter: { status: ["DONE", "FAILED", "QUEUED"], workflow: "hello", attention: true },
       page: { limit: 200, cursor: "abc" },
     });
     expect(await listed("?status=DONE")).toMatchObject({ filter: { status: ["DONE"] } });
   });
 
   it.each([
+    ["?attention=false", "/query/attention"],
+    ["?workflow=a%00b", "/query/workflow"],
     ["?limit=0", "/query/limit"],
     ["?limit=201", "/query/limit"],
     ["?limit=1e2", "/query/limit"],

@@ -1,12 +1,14 @@
 import type { wire } from "@ghouls/core";
-import type { AdmissionService, ReadinessCheck, ReadService } from "@ghouls/engine";
+import type { AdmissionService, ControlService, ReadinessCheck, ReadService } from "@ghouls/engine";
 import { mountAdmission } from "./admission.ts";
 import type { EdgeDependencies, FetchHandler } from "./context.ts";
 import { createFrame } from "./frame.ts";
+import { mountControl } from "./control.ts";
 import { mountReads } from "./reads.ts";
 
 export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly admission: AdmissionService;
+  readonly control: ControlService;
 }
 
 export interface ApiAppDependencies extends EdgeDependencies {
@@ -17,9 +19,12 @@ export interface ApiAppDependencies extends EdgeDependencies {
   readonly readiness: () => Promise<readonly ReadinessCheck[]>;
 }
 
-/** `POST /v1/runs`, `/v1/runs/batch` and `/v1/runs/:id/release` (design.md §3, Admit; §6). */
+/** The routes that write: admission, release, cancel and resolution (design.md §3, §6). */
 export function createAdmissionApp(dependencies: AdmissionAppDependencies): FetchHandler {
-  return createFrame(dependencies, (app) => mountAdmission(app, dependencies.admission));
+  return createFrame(dependencies, (app) => {
+    mountAdmission(app, dependencies.admission);
+    mountControl(app, dependencies.control);
+  });
 }
 
 /** The routes that read, with health, readiness and the OpenAPI document of both applications (design.md §6). */
@@ -31,6 +36,7 @@ export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
 export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDependencies): FetchHandler {
   return createFrame(dependencies, (app) => {
     mountAdmission(app, dependencies.admission);
+    mountControl(app, dependencies.control);
     mountReads(app, dependencies);
   });
 }

@@ -1,5 +1,6 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { ADMISSION_ROUTES } from "./admission-routes.ts";
+import { CONTROL_ROUTES } from "./control-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
 import { BEARER_SCHEME } from "./responses.ts";
 
@@ -7,7 +8,7 @@ import { BEARER_SCHEME } from "./responses.ts";
 export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]> {
   const { openAPIRegistry: registry, getOpenAPI31Document } = new OpenAPIHono();
   registry.registerComponent("securitySchemes", BEARER_SCHEME, { type: "http", scheme: "bearer" });
-  for (const route of [...ADMISSION_ROUTES, ...READ_ROUTES]) {
+  for (const route of [...ADMISSION_ROUTES, ...CONTROL_ROUTES, ...READ_ROUTES]) {
     // The registry copies every field that it does not know into the document.
     const { middleware: _middleware, ...documented } = route as typeof route & { middleware?: unknown };
     registry.registerPath(documented);

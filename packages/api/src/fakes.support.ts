@@ -2,6 +2,7 @@ import { GhoulsError, isRunId, type Logger, type Principal, type wire } from "@g
 import type {
   AdmissionRequest,
   AdmissionService,
+  ControlService,
   ReadinessCheck,
   ReadService,
   RunFilter,
@@ -12,6 +13,8 @@ import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
 
 export const RUN_ID = "0b0c7e9e-7d1c-4c39-9c53-0a4b7e1f2d3c";
 export const ABSENT_ID = "ffffffff-7d1c-4c39-9c53-0a4b7e1f2d3c";
+
+export const ITEM_ID = "worker-1";
 
 const AT = "2026-01-02T03:04:05.678Z";
 const WORKFLOW = { name: "hello", version: 1, digest: "d1" };
@@ -57,6 +60,7 @@ const VIEW: wire.RunView = {
   input: { name: "world" },
   output: { greeting: "Hello, world." },
   error: null,
+  containment: [],
 };
 
 /** As PostgreSQL does: a text that is no UUID is an error there, not an absent row. */
@@ -94,6 +98,28 @@ class FakeAdmission implements AdmissionService {
   }
 }
 
+class FakeControl implements ControlService {
+  readonly acts: { subject: string; act: string; reason: string }[] = [];
+
+  #check(principal: Principal, runId: string): void {
+    castToUuid(runId);
+    if (runId !== RUN_ID || principal.tenantId !== "t1") throw new GhoulsError("not_found", "Nothing there.");
+  }
+
+  async cancel(principal: Principal, runId: string, reason: string): Promise<wire.Cancelled> {
+    this.#check(principal, runId);
+    this.acts.push({ subject: principal.subject, act: "cancel", reason });
+    return { runId, cancelled: true, status: "CANCELLING" };
+  }
+
+  async resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved> {
+    this.#check(principal, runId);
+    if (item !== ITEM_ID) throw new GhoulsError("not_found", "No such item.");
+    this.acts.push({ subject: principal.subject, act: `resolve ${item}`, reason });
+    return { runId, item, openItems: 0, status: "CANCELLED" };
+  }
+}
+
 class FakeReads implements ReadService {
   readonly lists: { tenantId: string; filter: RunFilter; page: { limit: number; cursor?: string } }[] = [];
   failure: { thrown: unknown } | undefined;
@@ -110,7 +136,7 @@ class FakeReads implements ReadService {
     page: { limit: number; cursor?: string },
   ): Promise<wire.RunPage> {
     this.lists.push({ tenantId, filter, page });
-    const { input: _input, output: _output, error: _error, ...summary } = VIEW;
+    const { input: _input, output: _output, error: _error, containment: _items, ...summary } = VIEW;
     return { runs: tenantId === "t1" ? [summary] : [], nextCursor: null };
   }
 
@@ -128,6 +154,7 @@ export interface LogLine {
 
 export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
   readonly admission = new FakeAdmission();
+  readonly control = new FakeControl();
   readonly reads = new FakeReads();
   readonly lines: LogLine[] = [];
   readonly log: Logger;

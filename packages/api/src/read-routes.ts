@@ -16,14 +16,15 @@ const RunQuery = z.strictObject({
     )
     .optional()
     .openapi({ type: "array", items: { type: "string", enum: RUN_STATES }, param: { explode: true } }),
-  workflow: z.string().min(1).max(100).optional(),
+  workflow: z.string().regex(wire.WORKFLOW_NAME).optional(),
   attention: z
-    .enum(["true", "false"])
-    .transform((value) => value === "true")
-    .optional(),
+    .literal("true")
+    .transform(() => true)
+    .optional()
+    .openapi({ type: "string", enum: ["true"], description: "Only runs that ask for a person." }),
   limit: z
     .string()
-    .regex(/^\d{1,3}$/, "a whole number")
+    .regex(/^\d{1,3}$/, `a whole number from 1 to ${wire.MAX_PAGE}`)
     .transform(Number)
     .pipe(z.int().min(1).max(wire.MAX_PAGE))
     .default(DEFAULT_PAGE)

@@ -34,7 +34,7 @@ export function act<A extends unknown[]>(
 
 /** Adds `--json`. */
 export function withJson(command: Command): Command {
-  return command.option("--json", "print JSON, also for errors");
+  return command.option("--json", "print JSON, also for what is refused");
 }
 
 /** Adds what finds the API. */

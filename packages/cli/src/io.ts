@@ -10,6 +10,7 @@ export interface LocalHost {
     /** 0 for any; where undefined, the host chooses. */
     readonly port: number | undefined;
     readonly once: boolean;
+    readonly json: boolean;
   }): Promise<number>;
 }
 

@@ -1,15 +1,33 @@
 import { Command, CommanderError } from "commander";
+import { readFile } from "node:fs/promises";
 import type { Context } from "./command.ts";
+import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addInit } from "./commands/init.ts";
 import { addMigrate } from "./commands/migrate.ts";
+import { addRelease } from "./commands/release.ts";
+import { addResolve } from "./commands/resolve.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addShow } from "./commands/show.ts";
 import { addSubmit } from "./commands/submit.ts";
 import { addWatch } from "./commands/watch.ts";
 import { EXIT } from "./failure.ts";
 import { processIo, type Io } from "./io.ts";
+
+const COMMANDS = [
+  addInit,
+  addDev,
+  addMigrate,
+  addSubmit,
+  addRuns,
+  addShow,
+  addWatch,
+  addRelease,
+  addCancel,
+  addResolve,
+  addDoctor,
+];
 
 /**
  * The command `ghouls`. Never ends the process; whatever a command throws is told on stderr.
@@ -26,10 +44,11 @@ export async function run(argv: readonly string[], io: Io = processIo()): Promis
   };
   const program = new Command("ghouls")
     .description("Durable runs over the PostgreSQL that you already have.")
+    .version(await version())
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) })
     .addHelpText("after", "\nExit codes: 0 done, 1 failed or refused, 2 called wrongly.");
-  for (const add of [addInit, addDev, addMigrate, addSubmit, addRuns, addShow, addWatch, addDoctor]) {
+  for (const add of COMMANDS) {
     add(program, context);
   }
   try {
@@ -39,4 +58,10 @@ export async function run(argv: readonly string[], io: Io = processIo()): Promis
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
   return exitCode;
+}
+
+/** The package.json stands one folder above, in the sources as where it is published. */
+async function version(): Promise<string> {
+  const text = await readFile(new URL("../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }

@@ -31,6 +31,10 @@ export interface GhoulsClient {
   submitBatch(request: wire.BatchRequest, options?: CallOptions): Promise<wire.BatchAdmitted>;
   /** Releases a held run. `released` is false where it had been released before, also by a try of this call. */
   release(runId: string, options?: CallOptions): Promise<wire.Released>;
+  /** Cancels a run, with a reason that is kept. `cancelled` is false where it had been decided before. */
+  cancel(runId: string, reason: string, options?: CallOptions): Promise<wire.Cancelled>;
+  /** An operator's audited word that a containment item is settled. */
+  resolveItem(runId: string, item: string, reason: string, options?: CallOptions): Promise<wire.Resolved>;
   getRun(runId: string, options?: CallOptions): Promise<wire.RunView>;
   /** One page, newest first. */
   listRuns(query?: RunQuery): Promise<wire.RunPage>;
@@ -76,7 +80,9 @@ const only = (signal: AbortSignal | undefined): CallOptions => (signal === undef
 
 const pathOf = (runId: string, suffix = "") => `/v1/runs/${encodeURIComponent(runId)}${suffix}`;
 
-function writes(call: Transport): Pick<GhoulsClient, "submit" | "submitBatch" | "release"> {
+function writes(
+  call: Transport,
+): Pick<GhoulsClient, "submit" | "submitBatch" | "release" | "cancel" | "resolveItem"> {
   return {
     submit: (request, { idempotencyKey = crypto.randomUUID(), signal } = {}) =>
       call({
@@ -102,6 +108,22 @@ function writes(call: Transport): Pick<GhoulsClient, "submit" | "submitBatch" | 
       }),
     release: (runId, { signal } = {}) =>
       call({ method: "POST", path: pathOf(runId, "/release"), schema: wire.Released, signal }),
+    cancel: (runId, reason, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: pathOf(runId, "/cancel"),
+        schema: wire.Cancelled,
+        body: { reason },
+        signal,
+      }),
+    resolveItem: (runId, item, reason, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: pathOf(runId, `/items/${encodeURIComponent(item)}/resolution`),
+        schema: wire.Resolved,
+        body: { reason },
+        signal,
+      }),
   };
 }
 

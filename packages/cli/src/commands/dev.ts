@@ -41,6 +41,7 @@ async function dev(io: Io, options: DevOptions): Promise<number> {
     dataDir: resolve(io.cwd, options.dataDir),
     port: options.port,
     once: options.once === true,
+    json: options.json === true,
   });
 }
 

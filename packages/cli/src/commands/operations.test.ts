@@ -22,8 +22,8 @@ describe("dev", () => {
     expect(outcome).toEqual({ code: 0, out: "", err: "" });
     await ghouls(["dev", "--port", "0", "--once", "--data-dir", "/data"], { cwd, loadLocal });
     expect(runDev.mock.calls).toEqual([
-      [{ config: join(cwd, "ghouls.config.ts"), dataDir: join(cwd, ".ghouls"), once: false }],
-      [{ config: join(cwd, "ghouls.config.ts"), dataDir: "/data", once: true, port: 0 }],
+      [{ config: join(cwd, "ghouls.config.ts"), dataDir: join(cwd, ".ghouls"), once: false, json: false }],
+      [{ config: join(cwd, "ghouls.config.ts"), dataDir: "/data", once: true, port: 0, json: false }],
     ]);
   });
 

@@ -23,8 +23,23 @@ async function show(io: Io, id: string, options: ShowOptions): Promise<number> {
   const run = await client.getRun(id);
   const timeline = await client.getTimeline(id);
   if (options.json === true) io.out(`${jsonText({ run, timeline: timeline.entries })}\n`);
-  else io.out(`${describeRun(run)}\n${timeline.entries.map(timelineLine).join("")}`);
+  else io.out(`${describeRun(run)}\n${timeline.entries.map(timelineLine).join("")}${describeItems(run)}`);
   return EXIT.ok;
+}
+
+/** What must be acknowledged before the run may be DONE, FAILED or CANCELLED. */
+function describeItems({ containment }: wire.RunView): string {
+  if (containment.length === 0) return "";
+  const lines = containment.map((item) => {
+    const state =
+      item.acknowledgedAt === null
+        ? item.overAt === null
+          ? "open"
+          : `open, over at ${item.overAt}`
+        : `acknowledged by ${item.acknowledgedBy}: ${item.acknowledgement}`;
+    return `${item.id.padEnd(22)}${printable(item.subject)}, delivery ${item.enqueueSeq}: ${printable(state)}\n`;
+  });
+  return `\nContainment\n${lines.join("")}`;
 }
 
 function describeRun(run: wire.RunView): string {

@@ -1,0 +1,30 @@
+import { GhoulsError, isRunId } from "@ghouls/core";
+import type { ControlService } from "@ghouls/engine";
+import { cancelRun, resolveItem } from "./control-routes.ts";
+import type { Application } from "./frame.ts";
+import { runNotFound } from "./problems.ts";
+
+/** What people may do to a run after its admission. */
+export function mountControl(app: Application, control: ControlService): void {
+  app.openapi(cancelRun, async (context) => {
+    const { id } = context.req.valid("param");
+    if (!isRunId(id)) throw runNotFound();
+    const { reason } = context.req.valid("json");
+    return context.json(await control.cancel(context.get("principal"), id, reason).catch(inOneWording), 200);
+  });
+
+  app.openapi(resolveItem, async (context) => {
+    const { id, item } = context.req.valid("param");
+    if (!isRunId(id)) throw runNotFound();
+    const { reason } = context.req.valid("json");
+    return context.json(
+      await control.resolve(context.get("principal"), id, item, reason).catch(inOneWording),
+      200,
+    );
+  });
+}
+
+/** Absent and foreign are told in the same words. */
+function inOneWording(error: unknown): never {
+  throw error instanceof GhoulsError && error.code === "not_found" ? runNotFound() : error;
+}
