@@ -33,8 +33,8 @@ test("where the queues are AWS's, the user's own credentials stay", () => {
 
 test("each token is one role's", () => {
   expect(JSON.parse(devTokens({ operator: "o", submitter: "s", decider: "d" }))).toEqual({
-    o: { tenantId: "local", subject: "operator", roles: ["operator"] },
-    s: { tenantId: "local", subject: "submitter", roles: ["submitter"] },
-    d: { tenantId: "local", subject: "decider", roles: ["decider"] },
+    o: { tenantId: "default", subject: "operator", roles: ["operator"] },
+    s: { tenantId: "default", subject: "submitter", roles: ["submitter"] },
+    d: { tenantId: "default", subject: "decider", roles: ["decider"] },
   });
 });

@@ -35,7 +35,7 @@ export function functionEnvironment(
 export function devTokens(tokens: DevState["tokens"]): string {
   const entries = Object.entries(tokens).map(([role, token]) => [
     token,
-    { tenantId: "local", subject: role, roles: [role] },
+    { tenantId: "default", subject: role, roles: [role] },
   ]);
   return JSON.stringify(Object.fromEntries(entries));
 }

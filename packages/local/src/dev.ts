@@ -18,6 +18,8 @@ export interface DevOptions {
   readonly port: number | undefined;
   /** Carries the example runs to their end, then exits. */
   readonly once: boolean;
+  /** Prints for programs: one line when it is up, the last line of `once` alone, refusals as JSON. */
+  readonly json?: boolean;
 }
 
 /** What a test replaces. */
@@ -78,12 +80,21 @@ export async function runDev(
   try {
     checkNode(around.nodeVersion);
     host = await startHost(await hostOptions(options, around));
-    if (interrupt.signal.aborted) return 0;
+    if (interrupt.signal.aborted) return options.once ? 1 : 0;
+    if (options.once && host.config.examples.length === 0) {
+      throw new GhoulsError(
+        "configuration_invalid",
+        "--once has nothing to carry: the configuration has no examples",
+        {
+          fix: 'Add examples: [{ workflow: "hello", input: { … } }] to defineConfig.',
+        },
+      );
+    }
     return await (options.once
-      ? once(host, around, interrupt.signal)
+      ? once(host, options, around, interrupt.signal)
       : stay(host, options, around, interrupt.signal));
   } catch (error) {
-    explain(error, around.err);
+    explain(error, around.err, options.json === true);
     return 1;
   } finally {
     await host?.stop();
@@ -109,13 +120,18 @@ function showLog(line: string, err: Print): void {
   if (!/^(postgres|sqs) \|/.test(line)) err(line);
 }
 
-async function once(host: Host, around: DevSurroundings, signal: AbortSignal): Promise<number> {
+async function once(
+  host: Host,
+  options: DevOptions,
+  around: DevSurroundings,
+  signal: AbortSignal,
+): Promise<number> {
   const waiting = new AbortController();
   const carried = carryExamples({
     apiUrl: host.state.apiUrl,
     token: host.state.tokens.submitter,
     examples: host.config.examples,
-    print: around.out,
+    print: options.json === true ? () => undefined : around.out,
     signal: AbortSignal.any([signal, waiting.signal]),
   });
   const ended = await Promise.race([
@@ -142,7 +158,10 @@ async function stay(
   around: DevSurroundings,
   signal: AbortSignal,
 ): Promise<number> {
-  for (const line of welcome(host, options.dataDir)) around.out(line);
+  const { apiUrl } = host.state;
+  if (options.json === true)
+    around.out(JSON.stringify({ apiUrl, dataDir: options.dataDir, log: host.logFile }));
+  else for (const line of welcome(host, options.dataDir)) around.out(line);
   const interrupted = new Promise<undefined>((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
@@ -157,10 +176,19 @@ function welcome(host: Host, dataDir: string): readonly string[] {
   const { apiUrl } = host.state;
   const state = join(dataDir, "dev.json");
   const first = host.config.examples[0];
-  const workflow = first?.workflow ?? "hello";
-  const body = quote(JSON.stringify({ workflow, input: first?.input ?? {} }));
   const elsewhere = resolve(dataDir) === resolve(".ghouls") ? "" : ` --data-dir ${quote(dataDir)}`;
   const token = `$(node -p "JSON.parse(require('fs').readFileSync('${state}')).tokens.submitter")`;
+  const submits =
+    first === undefined
+      ? [`  npx ghouls submit <workflow> --input '{…}'${elsewhere}`]
+      : [`  npx ghouls submit ${first.workflow} --input ${quote(JSON.stringify(first.input))}${elsewhere}`];
+  const curl =
+    first === undefined
+      ? []
+      : [
+          `  curl -X POST ${apiUrl}/v1/runs -H "Authorization: Bearer ${token}" -H 'Content-Type: application/json' \\`,
+          `    -H "Idempotency-Key: try-1" -d ${quote(JSON.stringify(first))}`,
+        ];
   return [
     "",
     "Ghouls is up.",
@@ -169,11 +197,10 @@ function welcome(host: Host, dataDir: string): readonly string[] {
     `  log     ${host.logFile}`,
     "",
     "Try",
-    `  npx ghouls submit ${workflow} --input ${quote(JSON.stringify(first?.input ?? {}))}${elsewhere}`,
+    ...submits,
     `  npx ghouls runs${elsewhere}`,
     `  npx ghouls watch <run id>${elsewhere}`,
-    `  curl -X POST ${apiUrl}/v1/runs -H "Authorization: Bearer ${token}" -H 'Content-Type: application/json' \\`,
-    `    -H "Idempotency-Key: try-1" -d ${body}`,
+    ...curl,
     "",
   ];
 }
@@ -183,11 +210,18 @@ function quote(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-function explain(error: unknown, err: Print): void {
+function explain(error: unknown, err: Print, json: boolean): void {
+  if (json) {
+    const { code, message, fix } =
+      error instanceof GhoulsError ? error : { code: "failed", message: String(error), fix: undefined };
+    err(JSON.stringify({ error: { code, message, fix } }));
+    return;
+  }
   if (!(error instanceof GhoulsError)) {
     err(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return;
   }
-  err(error.message);
-  if (error.fix !== undefined) err(error.fix);
+  err(`ghouls: ${error.message}`);
+  for (const { path, message } of error.issues ?? []) err(`  ${path}: ${message}`);
+  if (error.fix !== undefined) err(`  Fix: ${error.fix}`);
 }

@@ -29,6 +29,8 @@ export interface Environment {
   readonly ended: Promise<string>;
   /** Never rejects: a process that ends, by itself or by the timeout, is a failed invocation. */
   invoke(event: unknown): Promise<InvocationResult>;
+  /** Asks it to hand over what it carries: workers take nothing more, and their runs go on elsewhere. */
+  drain(): void;
   kill(): void;
 }
 
@@ -61,6 +63,7 @@ export function startEnvironment(options: EnvironmentOptions): Environment {
     ready,
     ended,
     invoke: (event) => invoke(state, event, options.timeoutMs, ended, kill),
+    drain: () => child.kill("SIGTERM"),
     kill: () => kill("stopped by the host"),
   };
 }

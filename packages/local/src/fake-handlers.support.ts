@@ -23,6 +23,7 @@ export async function loadConfig(path: string) {
       { workflow: "release-gate", input: { outcome: "DONE" } },
     ],
     databaseSchema: "ghouls",
+    actsMarginSeconds: 1,
   };
 }
 

@@ -77,6 +77,10 @@ export async function startFunctions(options: FunctionsOptions): Promise<Functio
     },
     processes,
     stop: async () => {
+      for (const each of deployed) {
+        if (each.role === "worker")
+          for (const environment of each.function.environments()) environment.drain();
+      }
       await Promise.all(sources.map((source) => source.stop(options.drainMs)));
       await Promise.all(deployed.map((each) => each.function.close(0)));
     },

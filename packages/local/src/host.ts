@@ -1,7 +1,7 @@
 import { chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { openSqs } from "@ghouls/aws";
-import { noFaults } from "@ghouls/core";
+import { GhoulsError, noFaults } from "@ghouls/core";
 import type { ApiProcess } from "./api.ts";
 import { startApi } from "./api.ts";
 import { describeEnd } from "./child.ts";
@@ -90,7 +90,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   owner.defer(() => log.close());
   const leftBehind = await takeLeftBehind(options.dataDir);
   const { config, database, queues } = await startStores(options, log, owner);
-  const supervisor = await openSupervisor(options, database.url, config.databaseSchema, log);
+  const supervisor = await openSupervisor(options, database.url, config, log);
   owner.defer(() => supervisor.close(2_000));
   await endLeftBehind(leftBehind, ["/process/function."], supervisor);
   await forgetLeftBehind(options.dataDir);
@@ -106,6 +106,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
     { ...base, options, tokens, queues, supervisor, board },
     owner,
   );
+  await refuseUnready(api.url);
   await board.update({ api });
   functions.open();
   return {
@@ -120,6 +121,29 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
     stop: () => owner.end(),
     kill: () => owner.kill(),
   };
+}
+
+/**
+ * Asks the API whether it can work before anybody is told that it is up.
+ * @throws GhoulsError configuration_invalid with what is not ready, and what to do
+ */
+async function refuseUnready(apiUrl: string): Promise<void> {
+  const response = await fetch(`${apiUrl}/readyz`);
+  const body = (await response.json().catch(() => undefined)) as
+    | { checks?: { name: string; ok: boolean; detail: string }[]; detail?: string }
+    | undefined;
+  if (response.status !== 503) return;
+  const failing = (body?.checks ?? []).filter((check) => !check.ok);
+  const details = failing.map((check) => `${check.name}: ${check.detail}`).join("; ");
+  throw new GhoulsError(
+    "configuration_invalid",
+    `the API is not ready: ${details || body?.detail || "no reason given"}`,
+    {
+      fix: failing.some((check) => check.name === "schema")
+        ? "Run `ghouls migrate` with the migrator's connection string, or set GHOULS_MIGRATION_DATABASE_URL."
+        : "The log names the reason; check DATABASE_URL and the configuration.",
+    },
+  );
 }
 
 interface Serving {
@@ -195,17 +219,18 @@ async function startStores(options: HostOptions, log: HostLog, owner: Owner): Pr
 async function openSupervisor(
   options: HostOptions,
   connectionString: string,
-  schema: string,
+  config: LoadedConfig,
   log: HostLog,
 ): Promise<Supervisor> {
   const ledger = await options.parts.ledger.openLedger({
     connectionString,
-    schema,
+    schema: config.databaseSchema,
     maxConnections: 1,
     applicationName: "ghouls-host",
     chance: Math.random,
   });
-  return createSupervisor({ ledger, log: (text) => log.line("host", text) });
+  const { actsMarginSeconds } = config;
+  return createSupervisor({ ledger, actsMarginSeconds, log: (text) => log.line("host", text) });
 }
 
 /** Resolves with the first unexpected end of a part. */

@@ -7,6 +7,8 @@ export interface LoadedConfig {
   readonly queues: Readonly<Record<string, QueueSettings>>;
   readonly examples: readonly Example[];
   readonly databaseSchema: string;
+  /** What a request that a worker sent may still do after the worker has ended, in seconds. */
+  readonly actsMarginSeconds: number;
 }
 
 /** A run that `--once` submits. */
@@ -45,7 +47,11 @@ export interface LedgerParts {
 /** Where the end of a worker process is recorded, so that its claims are judged at once. */
 export interface WorkerEnds {
   readonly deliveries: {
-    recordWorkerEnd(end: { readonly worker: string; readonly how: string }): Promise<number>;
+    recordWorkerEnd(end: {
+      readonly worker: string;
+      readonly how: string;
+      readonly actsMarginSeconds: number;
+    }): Promise<number>;
   };
   close(): Promise<void>;
 }

@@ -11,6 +11,7 @@ function scripted(failures: number, over: { tries?: number; pauseMs?: number } =
   let calls = 0;
   let closed = 0;
   const supervisor = createSupervisor({
+    actsMarginSeconds: 7,
     ledger: {
       deliveries: {
         recordWorkerEnd: ({ worker, how }) => {

@@ -7,6 +7,7 @@ import type { ProcessEntry } from "./state.ts";
 export interface SupervisorOptions {
   readonly ledger: WorkerEnds;
   readonly log: (text: string) => void;
+  readonly actsMarginSeconds: number;
   /** Tries of one record; 6 by default. After them the ledger's lease decides. */
   readonly tries?: number;
   /** The pause after the first failed try, in milliseconds; doubles with each. 250 by default. */
@@ -47,7 +48,11 @@ async function record(
   const tries = options.tries ?? 6;
   for (let attempt = 1; attempt <= tries && !closing.aborted; attempt += 1) {
     try {
-      const marked = await options.ledger.deliveries.recordWorkerEnd({ worker, how });
+      const marked = await options.ledger.deliveries.recordWorkerEnd({
+        worker,
+        how,
+        actsMarginSeconds: options.actsMarginSeconds,
+      });
       if (marked > 0) options.log(`${worker} ended (${how}); it held ${marked} delivery(s)`);
       return;
     } catch (error) {

@@ -23,4 +23,6 @@ export function onHostGone(end: () => void): void {
 /** A signal meant for the whole terminal is the host's to answer. */
 export function leaveSignalsToHost(): void {
   process.on("SIGINT", () => undefined);
+  // To a worker it says: hand over. Whoever listens does so; it ends nothing by itself.
+  process.on("SIGTERM", () => undefined);
 }
