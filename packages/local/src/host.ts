@@ -22,7 +22,7 @@ import type { LoadedConfig, Parts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
 import { openQueues } from "./queues.ts";
 import { random } from "./secrets.ts";
-import { forgetLeftBehind, openStateFile, takeLeftBehind } from "./state.ts";
+import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from "./state.ts";
 import type { DevState } from "./state.ts";
 import { createSupervisor, endLeftBehind } from "./supervisor.ts";
 import type { Supervisor } from "./supervisor.ts";
@@ -91,7 +91,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const leftBehind = await takeLeftBehind(options.dataDir);
   const { config, database, queues } = await startStores(options, log, owner);
   const supervisor = await openSupervisor(options, database.url, config, log);
-  owner.defer(() => supervisor.close(2_000));
+  owner.defer(async () => keepLeftBehind(options.dataDir, await supervisor.close(2_000)));
   await endLeftBehind(leftBehind, ["/process/function."], supervisor);
   await forgetLeftBehind(options.dataDir);
 

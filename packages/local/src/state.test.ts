@@ -21,7 +21,7 @@ import { lockDataDir } from "./lock.ts";
 import { openLog, rotate } from "./log.ts";
 import { loadPasswords } from "./secrets.ts";
 import type { DevState } from "./state.ts";
-import { forgetLeftBehind, openStateFile, stateFileOf, takeLeftBehind } from "./state.ts";
+import { forgetLeftBehind, openStateFile, stateFileOf, keepLeftBehind, takeLeftBehind } from "./state.ts";
 import { until } from "./until.support.ts";
 
 let folder: string;
@@ -93,6 +93,15 @@ describe("dev.json", () => {
     expect(await takeLeftBehind(folder)).toEqual(processes);
     expect(existsSync(stateFileOf(folder))).toBe(false);
     expect(await takeLeftBehind(folder)).toEqual(processes);
+    await forgetLeftBehind(folder);
+    expect(await takeLeftBehind(folder)).toEqual([]);
+  });
+
+  test("workers whose end the ledger has not heard of are left to the next start, without a process to look for", async () => {
+    await keepLeftBehind(folder, []);
+    expect(await takeLeftBehind(folder)).toEqual([]);
+    await keepLeftBehind(folder, ["runs-1"]);
+    expect(await takeLeftBehind(folder)).toEqual([{ role: "worker", pid: 0, worker: "runs-1" }]);
     await forgetLeftBehind(folder);
     expect(await takeLeftBehind(folder)).toEqual([]);
   });

@@ -74,6 +74,13 @@ export async function takeLeftBehind(dataDir: string): Promise<readonly ProcessE
   return kept === undefined ? [] : processesOf(kept);
 }
 
+/** Leaves workers to the next start whose end could not be recorded; their processes are gone. */
+export async function keepLeftBehind(dataDir: string, workers: readonly string[]): Promise<void> {
+  if (workers.length === 0) return;
+  const processes = workers.map((worker) => ({ role: "worker", pid: 0, worker }));
+  await writeAtomically(leftBehindOf(dataDir), `${JSON.stringify({ processes })}\n`);
+}
+
 /** To be called when what was left behind has been dealt with; a start that fails before leaves it to the next. */
 export async function forgetLeftBehind(dataDir: string): Promise<void> {
   await rm(leftBehindOf(dataDir), { force: true });

@@ -39,6 +39,7 @@ test("the end of a worker is recorded, and told where it held something", async 
   await one.supervisor.record("idle", "exit code 0");
   expect(one.recorded).toEqual(["runs-1: SIGKILL", "idle: exit code 0"]);
   expect(one.log).toEqual(["runs-1 ended (SIGKILL); it held 2 delivery(s)"]);
+  expect(await one.supervisor.close(10)).toEqual([]);
 });
 
 test("a ledger that is down for a while is asked again; one that stays down is given up", async () => {
@@ -54,7 +55,8 @@ test("a ledger that is down for a while is asked again; one that stays down is g
 test("closing ends a pause, records nothing more, and closes the ledger", async () => {
   const one = scripted(1_000, { pauseMs: 1_000_000 });
   const recording = one.supervisor.record("runs-1", "SIGKILL");
-  await one.supervisor.close(10);
+  // The next start is told whose end is still unknown to the ledger.
+  expect(await one.supervisor.close(10)).toEqual(["runs-1"]);
   await recording;
   expect(one.calls()).toBe(1);
   expect(one.closed()).toBe(1);

@@ -18,16 +18,23 @@ export interface SupervisorOptions {
 export interface Supervisor {
   /** Never rejects. */
   record(worker: string, how: string): Promise<void>;
-  /** Waits up to `graceMs` for the records under way, then gives up on them and closes the ledger. */
-  close(graceMs: number): Promise<void>;
+  /**
+   * Waits up to `graceMs` for the records under way, then gives up on them and closes the ledger.
+   * @returns the workers whose end was not recorded, for the next start
+   */
+  close(graceMs: number): Promise<readonly string[]>;
 }
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const open = new Set<Promise<void>>();
+  const unrecorded = new Set<string>();
   const closing = new AbortController();
   return {
     record: (worker, how) => {
-      const recording = record(options, worker, how, closing.signal);
+      unrecorded.add(worker);
+      const recording = record(options, worker, how, closing.signal).then((recorded) => {
+        if (recorded) unrecorded.delete(worker);
+      });
       open.add(recording);
       return recording.finally(() => open.delete(recording));
     },
@@ -35,6 +42,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       await settledWithin([...open], graceMs);
       closing.abort();
       await options.ledger.close();
+      return [...unrecorded];
     },
   };
 }
@@ -44,7 +52,7 @@ async function record(
   worker: string,
   how: string,
   closing: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const tries = options.tries ?? 6;
   for (let attempt = 1; attempt <= tries && !closing.aborted; attempt += 1) {
     try {
@@ -54,17 +62,18 @@ async function record(
         actsMarginSeconds: options.actsMarginSeconds,
       });
       if (marked > 0) options.log(`${worker} ended (${how}); it held ${marked} delivery(s)`);
-      return;
+      return true;
     } catch (error) {
       options.log(
         `the end of ${worker} was not recorded: ${error instanceof Error ? error.message : String(error)}`,
       );
     }
-    if (attempt === tries) return;
+    if (attempt === tries) return false;
     await delay((options.pauseMs ?? 250) * 2 ** (attempt - 1), undefined, { signal: closing }).catch(
       () => undefined,
     );
   }
+  return false;
 }
 
 /**
@@ -80,7 +89,7 @@ export async function endLeftBehind(
   const workers = entries.filter((entry) => entry.worker !== undefined);
   await Promise.all(
     workers.map(async ({ pid, worker = "" }) => {
-      if (await isOurs(pid, programs)) {
+      if (pid > 0 && (await isOurs(pid, programs))) {
         signalIfAlive(pid, "SIGKILL");
         if (!(await untilGone(pid, 5_000))) return;
       }
