@@ -323,6 +323,7 @@ CREATE UNIQUE INDEX journal_pkey ON ghouls.journal USING btree (tenant_id, run_i
 CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
 CREATE INDEX runs_by_status ON ghouls.runs USING btree (tenant_id, status, created_at DESC, run_id DESC);
 CREATE INDEX runs_by_workflow ON ghouls.runs USING btree (tenant_id, workflow_name, created_at DESC, run_id DESC);
+CREATE INDEX runs_endable ON ghouls.runs USING btree (created_at) WHERE ((status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text])) AND (open_items = 0));
 CREATE UNIQUE INDEX runs_idempotency_key ON ghouls.runs USING btree (tenant_id, idempotency_key);
 CREATE INDEX runs_newest ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC);
 CREATE UNIQUE INDEX runs_pkey ON ghouls.runs USING btree (tenant_id, run_id);

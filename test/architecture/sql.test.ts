@@ -13,6 +13,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deliveries.record-worker-end": "a worker carries deliveries of any tenant",
   "deliveries.due-publications": "the relay serves every tenant",
   "deliveries.lapsed": "reanimation serves every tenant",
+  "items.due": "containment serves every tenant",
 };
 /** The checks of `ghouls doctor` span tenants: they are run by whoever operates the whole. */
 const CHECKS = /^doctor\./;

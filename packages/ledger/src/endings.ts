@@ -44,7 +44,7 @@ with r as materialized (
   select run.tenant_id, run.run_id, run.status
   from ghouls.runs run
   where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and run.open_items = 0
-    and run.quarantined_at is null
+    and (run.quarantined_at is null or run.status = 'CANCELLING')
     and not exists (
       select from ghouls.deliveries d
       where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status = 'CLAIMED')

@@ -20,7 +20,7 @@ export function heldBy(states: readonly RunStatus[]): string {
     r.open_items, r.generation, r.idle_yields
   from r
   join ghouls.deliveries d on d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = $3
-  where r.status in (${sqlStates(states)}) and r.quarantined_at is null
+  where r.status in (${sqlStates(states)}) and (r.quarantined_at is null or r.status = 'CANCELLING')
     and d.status = 'CLAIMED' and d.token = $4
   for update of d
 )`;

@@ -36,17 +36,27 @@ where i.tenant_id = $1 and i.run_id = $2
 order by i.created_at, i.kind, i.key`,
 );
 
-/** A run with an item whose next look is due. */
+/** Runs with an item whose next look is due, and ending runs with nothing left that nobody has ended yet. */
 const DUE = readStatement(
   "items.due",
   `
 select i.tenant_id, i.run_id, min(i.next_look_at) as due_at
 from (
-  select i.tenant_id, i.run_id, i.next_look_at
+  (select i.tenant_id, i.run_id, i.next_look_at
   from ghouls.containment_items i
   where i.acknowledged_at is null and i.next_look_at <= ghouls.clock()
   order by i.next_look_at
-  limit $1
+  limit $1)
+  union all
+  (select run.tenant_id, run.run_id, run.created_at
+  from ghouls.runs run
+  where run.status in (${sqlStates(ENDING_STATES)}) and run.open_items = 0
+    and (run.quarantined_at is null or run.status = 'CANCELLING')
+    and not exists (
+      select from ghouls.deliveries d
+      where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status = 'CLAIMED')
+  order by run.created_at
+  limit $1)
 ) as i
 group by i.tenant_id, i.run_id
 order by min(i.next_look_at)`,
@@ -92,7 +102,18 @@ set tries = i.tries + 1,
     ghouls.clock() + least(600, 5 * power(2, least(i.tries, 8))) * interval '1 second')
 from due
 where i.tenant_id = due.tenant_id and i.run_id = due.run_id and i.kind = due.kind and i.key = due.key
-returning i.kind, i.over_at is null as needs_word`,
+returning case
+  when i.kind = 'worker' then i.over_at is null and i.tries >= 3
+  else not exists (
+      select from ghouls.containment_items other
+      where other.tenant_id = i.tenant_id and other.run_id = i.run_id and other.kind = 'worker'
+        and other.acknowledged_at is null)
+    and not exists (
+      select from ghouls.deliveries d
+      where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.status in ('HELD', 'PENDING', 'CLAIMED'))
+    and (select count(*) from ghouls.deliveries d
+      where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.cause = 'contain') >= $3
+  end as needs_word`,
 );
 
 /** One item is acknowledged: by its worker under its token, by a probe, or by an operator. */
@@ -125,6 +146,25 @@ where run.tenant_id = a.tenant_id and run.run_id = a.run_id and (select count(*)
 returning run.open_items`,
 );
 
+/** A delivery that was given back because an earlier claim could still act is due once that claim is acknowledged. */
+const DUE_NOW = writeStatement(
+  "deliveries.due-now",
+  `
+with waiting as materialized (
+  select d.tenant_id, d.run_id, d.seq
+  from ghouls.deliveries d
+  join ghouls.deliveries before on before.tenant_id = d.tenant_id and before.run_id = d.run_id and before.seq = d.seq - 1
+  where d.tenant_id = $1 and d.run_id = $2 and d.status = 'PENDING' and before.outcome = 'given_back'
+    and d.due_at > ghouls.clock()
+  for update of d
+)
+update ghouls.deliveries d
+set due_at = ghouls.clock(), next_publication_at = ghouls.clock()
+from waiting
+where d.tenant_id = waiting.tenant_id and d.run_id = waiting.run_id and d.seq = waiting.seq
+returning d.seq`,
+);
+
 /** The delivery under which a worker asks the probes of an ending run: after all worker items, never two at once. */
 const CONTAIN = writeStatement(
   "deliveries.contain",
@@ -132,7 +172,8 @@ const CONTAIN = writeStatement(
 with r as materialized (
   select run.tenant_id, run.run_id, run.enqueue_seq, run.queue, run.priority
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and run.quarantined_at is null
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)})
+    and (run.quarantined_at is null or run.status = 'CANCELLING')
     and exists (
       select from ghouls.containment_items i
       where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.kind = 'effect' and i.acknowledged_at is null)
@@ -220,11 +261,11 @@ export async function containRun(
   const id = [key.tenantId, key.runId];
   return database.transaction("items.contain", async (transaction) => {
     await lockRuns(transaction, [key]);
-    await transaction.run(ACKNOWLEDGE_OVER, id);
+    if ((await transaction.run(ACKNOWLEDGE_OVER, id)).length > 0) await transaction.run(DUE_NOW, id);
     const ended = await endRunIfContained(transaction, key);
     if (ended !== null) return { ended, contain: false, needsWord: false };
     const made = await transaction.run(CONTAIN, [...id, maxContainDeliveries]);
-    const later = await transaction.run(LOOK_LATER, id);
+    const later = await transaction.run(LOOK_LATER, [...id, maxContainDeliveries]);
     return {
       ended,
       contain: made.length === 1,
@@ -240,6 +281,8 @@ export interface Acknowledgement {
   readonly words: string;
   /** Given where only the holder of this token may speak. */
   readonly token?: string;
+  /** Given where only the holder of this claim may speak, and only while it holds it. */
+  readonly under?: Claim;
 }
 
 /** Acknowledges one item and ends the run where it was the last. Null where there is no such open item. */
@@ -251,7 +294,11 @@ export async function acknowledgeItem(
 ): Promise<{ readonly openItems: number; readonly ended: RunStatus | null } | null> {
   return database.transaction("items.acknowledge", async (transaction) => {
     await lockRuns(transaction, [key]);
-    const { kind, key: itemKey, by, words, token } = acknowledgement;
+    const { kind, key: itemKey, by, words, token, under } = acknowledgement;
+    if (under !== undefined) {
+      const held = await transaction.run(HOLDS, [under.tenantId, under.runId, under.seq, under.token]);
+      if (held.length === 0) return null;
+    }
     const [row] = await transaction.run(ACKNOWLEDGE, [
       key.tenantId,
       key.runId,
@@ -262,6 +309,7 @@ export async function acknowledgeItem(
       token ?? null,
     ]);
     if (row === undefined) return null;
+    if (kind === "worker") await transaction.run(DUE_NOW, [key.tenantId, key.runId]);
     if (audit !== undefined) {
       const subject = `${kind} ${itemKey}`;
       await transaction.run(AUDIT, [key.tenantId, key.runId, audit.actor, "resolve", subject, audit.reason]);
@@ -270,13 +318,39 @@ export async function acknowledgeItem(
   });
 }
 
-/** A worker says that nothing of its lost or fenced claim acts any more, under that claim's token. */
-export function acknowledgeWorker(database: Database, claim: Claim): ReturnType<typeof acknowledgeItem> {
-  return acknowledgeItem(database, claim, {
+/**
+ * A worker says that nothing of its claim acts any more, under that claim's token. Where the claim has not been judged
+ * yet, its end is written into the claim, so that the item of a later judgement is over at once.
+ */
+export async function acknowledgeWorker(
+  database: Database,
+  claim: Claim,
+): ReturnType<typeof acknowledgeItem> {
+  const acknowledged = await acknowledgeItem(database, claim, {
     kind: "worker",
     key: String(claim.seq),
     by: "worker",
     words: "its worker ended the hop: no step is in flight",
     token: claim.token,
   });
+  if (acknowledged !== null) return acknowledged;
+  await database.run(OVER_NOW, [claim.tenantId, claim.runId, claim.seq, claim.token]);
+  return null;
 }
+
+const HOLDS = readStatement(
+  "deliveries.holds",
+  `
+select d.seq
+from ghouls.deliveries d
+where d.tenant_id = $1 and d.run_id = $2 and d.seq = $3 and d.token = $4 and d.status = 'CLAIMED'`,
+);
+
+const OVER_NOW = writeStatement(
+  "deliveries.over-now",
+  `
+update ghouls.deliveries d
+set acts_until = least(d.acts_until, ghouls.clock())
+where d.tenant_id = $1 and d.run_id = $2 and d.seq = $3 and d.token = $4 and d.status = 'CLAIMED'
+returning d.seq`,
+);

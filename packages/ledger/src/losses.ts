@@ -43,6 +43,8 @@ with wanted as materialized (
   join ghouls.runs run on run.tenant_id = wanted.tenant_id and run.run_id = wanted.run_id
   join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = wanted.seq
   where d.status = 'CLAIMED' and d.token = wanted.token and d.lease_until < ghouls.clock()
+    and (char_length(wanted.error_digest) > 0 or run.status in (${sqlStates(ENDING_STATES)})
+      or (run.on_worker_loss = 'resume' and run.losses + 1 < $7::integer))
   order by d.run_id
   for update of d
 ), settled as (

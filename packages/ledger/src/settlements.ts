@@ -6,7 +6,8 @@ import {
   type DeliveryStatus,
   type RunStatus,
 } from "@ghouls/core";
-import type { Executor } from "./database.ts";
+import type { Database, Executor } from "./database.ts";
+import { endRunIfContained, lockRuns } from "./endings.ts";
 import { CLAIM_STATES, ENDING_STATES, heldBy, runMayBecome } from "./fence.ts";
 import { EFFECT_KEY } from "./items.ts";
 import { rows } from "./rows.ts";
@@ -35,7 +36,8 @@ export type SettleAnswer =
 
 /**
  * With something left to contain (an open item, an effect without an outcome) the run goes to COMPLETING or FAILING
- * instead. One statement is right: items are counted in the run's own row, and intents are written under this fence.
+ * instead. One statement is enough: items are counted in the
+ * run's own row, and only the holder of this very token can announce an effect, which settles with none in flight.
  */
 const SETTLE = writeStatement(
   "deliveries.settle",
@@ -147,15 +149,21 @@ export async function settleDeliveryIfClaimed(
   return readClaim(executor, claim, outcome);
 }
 
-/** False where the claim is gone. `done` where its work was done, `refused` where it could not be begun. */
+/**
+ * Ends a contain delivery, and its run in the same commit where nothing is left to contain. `settled` is false where the
+ * claim is gone. `done` where its work was done, `refused` where it could not be begun.
+ */
 export async function settleContainIfClaimed(
-  executor: Executor,
+  database: Database,
   claim: Claim,
   outcome: "done" | "failed" | "refused",
-): Promise<boolean> {
-  const written = await executor.run(SETTLE_CONTAIN, [...keyOf(claim), outcome]);
-  if (written.length === 1) return true;
-  return (await readClaim(executor, claim, outcome)).settled;
+): Promise<{ readonly settled: boolean; readonly ended: RunStatus | null }> {
+  return database.transaction("deliveries.settle-contain", async (transaction) => {
+    await lockRuns(transaction, [claim]);
+    const written = await transaction.run(SETTLE_CONTAIN, [...keyOf(claim), outcome]);
+    const settled = written.length === 1 || (await readClaim(transaction, claim, outcome)).settled;
+    return { settled, ended: settled ? await endRunIfContained(transaction, claim) : null };
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carryContain } from "./contain.ts";
+import type { Reins } from "./reins.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { Hop } from "./hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
@@ -11,12 +12,6 @@ import { isMaterial, loadMaterial } from "./material.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { settle, settlementOf } from "./settle.ts";
 
-/** How the worker reaches a hop that is under way. */
-export interface Reins {
-  /** Called once the hop exists, before it runs. */
-  readonly onHop: (hop: Pick<Hop, "fence" | "drain">) => void;
-}
-
 /** Carries a claimed delivery to its end. Never rejects. */
 export async function carry(
   claim: ClaimedRun,
@@ -26,8 +21,10 @@ export async function carry(
 ): Promise<Carried> {
   try {
     await deps.faults("worker.after-claim", claim.runId);
-    if (claim.cause === "contain") return await carryContain(claim, deps, invocation);
-    const carried = await carryHop(claim, deps, invocation, reins);
+    const carried =
+      claim.cause === "contain"
+        ? await carryContain(claim, deps, invocation, reins)
+        : await carryHop(claim, deps, invocation, reins);
     if (carried.kind === "fenced") await acknowledge(claim, deps);
     return carried;
   } catch (error) {

@@ -6,7 +6,9 @@ import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { Hop } from "./hop.ts";
 import { askForAPerson } from "./live-step.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
+import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { probe } from "./once-step.ts";
+import type { Reins } from "./reins.ts";
 
 /**
  * Carries a contain delivery: asks the probes of an ending run's effects, by a replay that starts nothing. The run's
@@ -16,16 +18,36 @@ export async function carryContain(
   claim: ClaimedRun,
   deps: ExecutionDeps,
   invocation: Invocation,
+  reins: Reins,
 ): Promise<Carried> {
-  const open = (await deps.ledger.items.ofRun(claim)).filter(isOpenEffect);
-  const loaded = await loadMaterial(claim, deps);
-  if (!isMaterial(loaded)) return finish(claim, "refused", deps);
-  const hop = new Hop(claim, loaded.workflow, loaded.journal, loaded.effects, deps, invocation);
-  const calls = new Map((await hop.openCalls(loaded.input)).map((call) => [callKey(call.id), call]));
-  const answered = await Promise.all(
-    open.map((item) => settleEffect(claim, item, calls.get(sameKey(item.key)), deps)),
-  );
-  return finish(claim, answered.every(Boolean) ? "done" : "failed", deps);
+  const abort = new AbortController();
+  let fenced = false;
+  const stop = () => abort.abort(new DOMException("the containment does not go on here", "AbortError"));
+  reins.onHop({
+    fence: () => {
+      fenced = true;
+      stop();
+    },
+    drain: stop,
+  });
+  try {
+    const open = (await deps.ledger.items.ofRun(claim)).filter(isOpenEffect);
+    const loaded = await loadMaterial(claim, deps);
+    if (!isMaterial(loaded)) return await finish(claim, "refused", deps);
+    const hop = new Hop(claim, loaded.workflow, loaded.journal, loaded.effects, deps, invocation);
+    const keys = open.map((item) => sameKey(item.key));
+    const calls = new Map((await hop.openCalls(loaded.input, keys)).map((call) => [callKey(call.id), call]));
+    const answered = await Promise.all(
+      open.map((item) => settleEffect(claim, item, calls.get(sameKey(item.key)), abort.signal, deps)),
+    );
+    return fenced
+      ? { kind: "fenced" }
+      : await finish(claim, answered.every(Boolean) ? "done" : "failed", deps);
+  } catch (error) {
+    if (!(error instanceof DisagreementError) && !(error instanceof CodecError)) throw error;
+    deps.logFor(claim).error("a contain delivery could not be begun", { error: error.message });
+    return finish(claim, "refused", deps);
+  }
 }
 
 /** The ledger writes the same JSON with other white space. */
@@ -42,6 +64,7 @@ async function settleEffect(
   claim: ClaimedRun,
   item: ContainmentItem,
   call: OpenCall | undefined,
+  hopSignal: AbortSignal,
   deps: ExecutionDeps,
 ): Promise<boolean> {
   if (call?.options.probe === undefined) return false;
@@ -51,7 +74,7 @@ async function settleEffect(
     claim,
     options: call.options,
     log,
-    hopSignal: new AbortController().signal,
+    hopSignal,
     overdueAfterMs: deps.settings.overdueAfterMs,
     onOverdue: () =>
       askForAPerson(
@@ -72,8 +95,14 @@ async function settleEffect(
   }
   const words =
     answer.outcome === "happened" ? "it has happened" : "it has not happened, and cannot any more";
-  await deps.ledger.items.acknowledge(claim, { kind: "effect", key: item.key, by: "probe", words });
-  return true;
+  const said = await deps.ledger.items.acknowledge(claim, {
+    kind: "effect",
+    key: item.key,
+    by: "probe",
+    words,
+    under: claim,
+  });
+  return said !== null;
 }
 
 async function finish(
@@ -81,10 +110,13 @@ async function finish(
   outcome: "done" | "failed" | "refused",
   deps: ExecutionDeps,
 ): Promise<Carried> {
-  const settled = await deps.ledger.deliveries.settleContainIfClaimed(claim, outcome);
+  const { settled, ended } = await deps.ledger.deliveries.settleContainIfClaimed(claim, outcome);
   if (!settled) return { kind: "fenced" };
-  if (outcome !== "done")
-    await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: an effect is still unknown`);
-  await deps.ledger.items.contain(claim, deps.settings.maxContainDeliveries);
+  if (ended === null) {
+    if (outcome !== "done") {
+      await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: an effect is still unknown`);
+    }
+    await deps.ledger.items.contain(claim, deps.settings.maxContainDeliveries);
+  }
   return { kind: "contained", outcome };
 }

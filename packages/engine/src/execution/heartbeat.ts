@@ -40,6 +40,8 @@ export class Heartbeat {
   #lastBeat: Moment;
   #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> | undefined;
+  /** The last call that changes visibilities; no beat of the ledger waits for SQS. */
+  #extending: Promise<void> | undefined;
 
   /** `sent` is the moment before the claim was sent. */
   constructor(options: HeartbeatOptions, sent: Moment) {
@@ -54,7 +56,7 @@ export class Heartbeat {
     if (this.#carried.size === 0) return;
     const tickMs = Math.max(10, Math.min(this.#options.beatMs, this.#options.leaseMs / 10));
     this.#timer = setInterval(() => this.#tick(), tickMs);
-    void this.#extendVisibility([...this.#carried]);
+    this.#extending = this.#extendVisibility([...this.#carried]);
   }
 
   /** A hop has ended: its claim needs no beat any more. */
@@ -68,6 +70,7 @@ export class Heartbeat {
     this.#stopTimer();
     this.#carried.clear();
     await this.#underWay;
+    await this.#extending;
   }
 
   #stopTimer(): void {
@@ -106,7 +109,8 @@ export class Heartbeat {
       const kept = carried.filter((one) => held.has(`${one.claim.runId}:${one.claim.seq}`));
       for (const one of carried)
         if (!kept.includes(one)) this.#fence(one, "the ledger has given it to nobody or to another");
-      await this.#extendVisibility(kept);
+      const before = this.#extending;
+      this.#extending = Promise.resolve(before).then(() => this.#extendVisibility(kept));
     } catch (error) {
       log.warn("a heartbeat failed", { claims: carried.length, error: String(error).slice(0, 200) });
     }

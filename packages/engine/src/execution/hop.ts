@@ -90,9 +90,15 @@ export class Hop {
   }
 
   /** Replays, and answers the calls that are open then, without starting one: what an ending asks probes of. */
-  async openCalls(input: unknown): Promise<readonly OpenCall[]> {
+  async openCalls(input: unknown, wanted: readonly string[]): Promise<readonly OpenCall[]> {
     this.#invoke(input);
     await this.#replay();
+    const started = this.#deps.clock.monotonicMs();
+    const isOpen = (key: string) => this.#calls.openCalls().some((call) => call.key === key);
+    while (!wanted.every(isOpen) && this.#end === undefined) {
+      if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) break;
+      await comeToRest();
+    }
     const open = this.#calls.openCalls();
     this.#decide({ kind: "fenced" });
     return open;

@@ -53,10 +53,27 @@ export class JournalWriter {
         bodyText: stored,
         bodyDigest: stored === null ? null : sha256(stored),
       });
+      await this.#tellEffect(call, end);
       return undefined;
     } catch (error) {
       return error;
     }
+  }
+
+  /** Whoever holds the token of a fenced claim still knows that its effect has happened. */
+  async #tellEffect(call: CallId, end: Exclude<StepEnd, { outcome: "abandoned" }>): Promise<void> {
+    if (end.outcome !== "ok" || end.closesIntent !== true) return;
+    const { epoch, scope, kind, name, nth } = call;
+    const key = `[${[epoch, scope, kind, name, nth].map((part) => JSON.stringify(part)).join(", ")}]`;
+    const { token } = this.#claim;
+    const words = "it has happened, says the worker that made the call";
+    await this.#deps.ledger.items.acknowledge(this.#claim, {
+      kind: "effect",
+      key,
+      by: "worker",
+      words,
+      token,
+    });
   }
 
   /** Never rejects: what went wrong is how the hop ends. */

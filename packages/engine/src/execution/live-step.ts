@@ -67,6 +67,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
             probe: options.probe,
             ...effects.of(call),
             ledgerNowMs: () => ledgerNowMs(claim, deps, invocation),
+            whyNotNow: () => whyNotNow(call.name, options.timeoutMs, claim, deps, invocation),
           },
           deps,
         )

@@ -1,6 +1,7 @@
 import {
   NotDoneError,
   idempotencyKeyOf,
+  retryDelayMs,
   type CallId,
   type Failure,
   type Logger,
@@ -12,7 +13,7 @@ import type { ClaimedRun, OpenIntent } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
-import { callOnce, type StepCall, type StepEnd } from "./step-run.ts";
+import { callOnce, pause, type StepCall, type StepEnd } from "./step-run.ts";
 
 /** An effect that happens once, as one hop sees it. */
 export interface OnceStep {
@@ -33,6 +34,8 @@ export interface OnceStep {
   readonly overdueAfterMs: number;
   /** The ledger's time, as far as this process can tell, in milliseconds. */
   readonly ledgerNowMs: () => number;
+  /** Why no further try may start now. */
+  readonly whyNotNow: () => HopEnd | undefined;
 }
 
 /** Either an outcome to journal, or how the hop ends because there is none. */
@@ -57,10 +60,14 @@ export async function onceStep(step: OnceStep, deps: ExecutionDeps): Promise<Onc
   if (step.openIntent !== undefined) {
     const asked = await askAbout(step, step.openIntent, deps);
     if (asked !== "cannot_happen") return asked;
-    if (tries >= step.options.tries)
-      return failedForGood(step, tries, { name: "Error", message: "it did not happen" });
+  }
+  if (tries >= step.options.tries) {
+    // Every try has certainly not happened; its worker may have been lost before that was journaled.
+    return failedForGood(step, tries, { name: "Error", message: "it did not happen" });
   }
   for (;;) {
+    const notNow = step.whyNotNow();
+    if (notNow !== undefined) return stops(notNow);
     number += 1;
     tries += 1;
     await deps.faults("worker.before-intent", step.call.name);
@@ -74,6 +81,7 @@ export async function onceStep(step: OnceStep, deps: ExecutionDeps): Promise<Onc
       return stops({ kind: "fenced" });
     }
     if (tries >= step.options.tries || step.hopSignal.aborted) return failedForGood(step, tries, end.failure);
+    await pause(retryDelayMs(step.options.backoff, tries + 1, deps.chance()), step.hopSignal);
   }
 }
 

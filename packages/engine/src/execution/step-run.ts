@@ -106,7 +106,7 @@ function isNonRetryable(error: unknown): boolean {
 }
 
 /** Waits, or ends early when the signal fires; leaves no timer behind. */
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const end = () => {

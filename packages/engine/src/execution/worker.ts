@@ -5,7 +5,7 @@ import { carry } from "./carry.ts";
 import { reanimate } from "../reconciler/passes/reanimation.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { Heartbeat, type Beating } from "./heartbeat.ts";
-import type { Hop } from "./hop.ts";
+import type { Reined } from "./reins.ts";
 
 /** A message as a worker gets it. */
 export interface WorkMessage {
@@ -126,6 +126,8 @@ async function carryBatch(
   heartbeat.start(carried.map((one) => one.beating));
   const drain = () => carried.forEach((one) => one.drain());
   deps.draining.addEventListener("abort", drain, { once: true });
+  // It may have fired while the claim was on its way.
+  if (deps.draining.aborted) drain();
   const ended: [ClaimedRun, Carried][] = [];
   const all = Promise.all(
     carried.map(async (one) => {
@@ -143,7 +145,7 @@ async function carryBatch(
 
 /** A claim on its way: what fences or drains it before its hop exists reaches it when it does. */
 function carriedRun(claim: ClaimedRun, wanted: Wanted | undefined) {
-  let hop: Pick<Hop, "fence" | "drain"> | undefined;
+  let hop: Reined | undefined;
   let said: "fence" | "drain" | undefined;
   const say = (word: "fence" | "drain") => {
     said = said === "fence" ? said : word;
@@ -154,7 +156,7 @@ function carriedRun(claim: ClaimedRun, wanted: Wanted | undefined) {
     claim,
     beating,
     drain: () => say("drain"),
-    onHop: (made: Pick<Hop, "fence" | "drain">) => {
+    onHop: (made: Reined) => {
       hop = made;
       if (said !== undefined) made[said]();
     },

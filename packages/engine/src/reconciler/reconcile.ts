@@ -40,7 +40,7 @@ export async function reconcile(options: ReconcileOptions): Promise<ReconcileRep
       options,
       { due: 0, ended: 0, failed: 0 },
       () => contain(options),
-      () => false,
+      (page) => page.ended > 0 && page.due >= options.pageSize,
     ),
     relay: await pass(
       "relay",

@@ -19,6 +19,9 @@ alter table ghouls.runs
   add column cancelled_by text,
   add constraint runs_contained check (status not in ('DONE', 'FAILED', 'CANCELLED') or open_items = 0);
 
+create index runs_endable on ghouls.runs (created_at)
+  where status in ('COMPLETING', 'FAILING', 'CANCELLING') and open_items = 0;
+
 create table ghouls.checkpoints (
   tenant_id text not null,
   run_id uuid not null,

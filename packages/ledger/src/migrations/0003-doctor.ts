@@ -66,7 +66,8 @@ having count(i.key) <> run.open_items;
 create view ghouls.doctor_endings as
 select run.tenant_id, run.run_id, run.status, run.open_items
 from ghouls.runs run
-where run.status in ('COMPLETING', 'FAILING', 'CANCELLING') and run.open_items = 0 and run.quarantined_at is null and not exists (
+where run.status in ('COMPLETING', 'FAILING', 'CANCELLING') and run.open_items = 0
+  and (run.quarantined_at is null or run.status = 'CANCELLING') and not exists (
   select from ghouls.deliveries d
   where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status = 'CLAIMED');
 

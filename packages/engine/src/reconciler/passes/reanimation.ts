@@ -1,4 +1,11 @@
-import { sha256, type Codec, type FaultInjector, type Logger, type RunFailure } from "@ghouls/core";
+import {
+  describeFailure,
+  sha256,
+  type Codec,
+  type FaultInjector,
+  type Logger,
+  type RunFailure,
+} from "@ghouls/core";
 import type { LapsedClaim, Ledger } from "@ghouls/ledger";
 import type { Publisher } from "../../admission/publisher.ts";
 
@@ -36,7 +43,7 @@ export async function reanimate(
   const lapsed = await ledger.deliveries.lapsed(options.pageSize, runIds);
   if (lapsed.length === 0) return { lapsed: 0, resumed: 0, failing: 0 };
   await faults("reanimation.after-select", `${lapsed.length} lapsed`);
-  const claims = await Promise.all(lapsed.map((claim) => withFailure(claim, options.codec)));
+  const claims = (await Promise.all(lapsed.map((claim) => withFailure(claim, options)))).flat();
   const judged = await ledger.deliveries.settleLost(claims, settings);
   await faults("reanimation.after-judgement", `${judged.length} judged`);
   const resumed = judged.filter((one) => one.status === "QUEUED");
@@ -50,8 +57,18 @@ export async function reanimate(
   };
 }
 
-/** What is kept of the run's end where it comes to that. */
-async function withFailure(claim: LapsedClaim, codec: Codec) {
+type Judgeable = LapsedClaim & { readonly errorText: string; readonly errorDigest: string };
+
+/**
+ * What is kept of the run's end where it comes to that. A codec that fails keeps its own claim back for the next pass, and
+ * no other's.
+ */
+async function withFailure(
+  claim: LapsedClaim,
+  { codec, log, settings }: ReanimationOptions,
+): Promise<Judgeable[]> {
+  const resumes = claim.onWorkerLoss === "resume" && claim.losses + 1 < settings.maxLosses;
+  if (resumes) return [{ ...claim, errorText: "", errorDigest: "" }];
   const failure: RunFailure = {
     code: "ghoul_lost",
     name: "Lost",
@@ -61,6 +78,14 @@ async function withFailure(claim: LapsedClaim, codec: Codec) {
         : `the worker of delivery ${claim.seq} was lost, and the run has used up its losses (${claim.losses + 1})`,
   };
   const { tenantId, runId } = claim;
-  const errorText = await codec.encode(JSON.stringify(failure), { tenantId, runId, kind: "error" });
-  return { ...claim, errorText, errorDigest: sha256(errorText) };
+  try {
+    const errorText = await codec.encode(JSON.stringify(failure), { tenantId, runId, kind: "error" });
+    return [{ ...claim, errorText, errorDigest: sha256(errorText) }];
+  } catch (error) {
+    log.error("the codec could not write why a run was lost; the next pass tries", {
+      runId,
+      error: describeFailure(error).message.slice(0, 200),
+    });
+    return [];
+  }
 }
