@@ -39,6 +39,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
   process.prependListener("beforeExit", (code) => process.exit(code));
   await postgres.initialise();
   await postgres.start();
+  await createTemplate(port);
+  project.provide("postgres", { host: "127.0.0.1", port, adminPassword: "admin" });
+  return async () => {
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
+
+/** The roles and the migrated template, on a new server of this machine. */
+export async function createTemplate(port: number): Promise<void> {
   const admin = (database: string) => `postgres://postgres:admin@127.0.0.1:${port}/${database}`;
   await createDatabase(admin("postgres"), TEMPLATE);
   await createRoles(admin(TEMPLATE), { schema: "ghouls", migrator: MIGRATOR, application: APPLICATION });
@@ -46,11 +56,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     connectionString: `postgres://${MIGRATOR.name}:${MIGRATOR.password}@127.0.0.1:${port}/${TEMPLATE}`,
     applicationRole: APPLICATION.name,
   });
-  project.provide("postgres", { host: "127.0.0.1", port, adminPassword: "admin" });
-  return async () => {
-    await postgres.stop();
-    rmSync(folder, { recursive: true, force: true });
-  };
 }
 
 async function createDatabase(connectionString: string, name: string): Promise<void> {

@@ -1,0 +1,141 @@
+import * as z from "zod";
+import { defineConfig, workflow, type Config, type StepContext, type WorkflowContext } from "ghouls";
+
+/**
+ * The workflows of the crash tests. They run in processes of their own: all that a test sees of them stands at the
+ * service of http-stub.ts and in the ledger.
+ */
+
+function service(path: string): string {
+  return `${process.env["STUB_URL"]}/${path}`;
+}
+
+/** Asks the service to act under the step's key. With `deaf` it goes on when it is told to stop. */
+async function act(
+  ctx: WorkflowContext,
+  step: string,
+  { idempotencyKey, signal }: StepContext,
+  { delay = 0, deaf = false } = {},
+): Promise<string> {
+  const path = `${ctx.runId}/${step}?pid=${process.pid}`;
+  const tell = () =>
+    void fetch(service(`aborted/${path}`), { method: "POST" }).then(
+      (answer) => answer.text(),
+      () => undefined,
+    );
+  signal.addEventListener("abort", tell, { once: true });
+  try {
+    const answer = await fetch(service(`act/${path}&key=${idempotencyKey}&delay=${delay}`), {
+      method: "POST",
+      ...(deaf ? {} : { signal }),
+    });
+    return (await answer.json()) as string;
+  } finally {
+    signal.removeEventListener("abort", tell);
+  }
+}
+
+/** The truth about a call: the service has seen it, or (its claim is over) never will. */
+async function probe({ idempotencyKey }: { idempotencyKey: string }) {
+  const answer = await fetch(service(`probe/-/-?key=${idempotencyKey}`));
+  const { times } = (await answer.json()) as { times: number };
+  return times > 0
+    ? ({ outcome: "happened", result: "pay was done" } as const)
+    : ({ outcome: "cannot_happen" } as const);
+}
+
+async function three(ctx: WorkflowContext): Promise<string> {
+  await ctx.step("one", (step) => act(ctx, "one", step));
+  const paid = await ctx.step("pay", (step) => act(ctx, "pay", step, { deaf: true }), {
+    effect: "once",
+    probe,
+  });
+  await ctx.step("three", (step) => act(ctx, "three", step));
+  return paid;
+}
+
+const Many = z.object({ steps: z.int(), delay: z.int(), timeout: z.string() });
+
+const run = (
+  name: string,
+  onWorkerLoss: "resume" | "fail",
+  body: (ctx: WorkflowContext) => Promise<unknown>,
+) => workflow({ name, version: 1, onWorkerLoss, input: z.unknown(), module: import.meta.url, run: body });
+
+export const WORKFLOWS = [
+  run("three", "resume", three),
+  run("three-or-fail", "fail", three),
+  workflow({
+    name: "held",
+    version: 1,
+    onWorkerLoss: "resume",
+    module: import.meta.url,
+    input: z.object({ timeout: z.string() }).nullable(),
+    async run(ctx, input) {
+      const timeout = (input?.timeout ?? "5s") as "5s";
+      await ctx.step("held", (step) => act(ctx, "held", step, { deaf: true }), { timeout });
+      return ctx.step("after", (step) => act(ctx, "after", step));
+    },
+  }),
+  // The call is made, and then its answer is lost.
+  run("shaky", "resume", (ctx) =>
+    ctx.step(
+      "pay",
+      async (step) => {
+        await act(ctx, "pay", step);
+        throw new Error("the answer was lost");
+      },
+      { effect: "once", probe, tries: 3 },
+    ),
+  ),
+  // One does not hear that it should stop; the other fails at once.
+  run("deaf", "resume", async (ctx) => {
+    const results = await Promise.all([
+      ctx.step("deaf", (step) => act(ctx, "deaf", step, { deaf: true }), { timeout: "100ms", tries: 3 }),
+      ctx.step("fails", async (step) => {
+        await act(ctx, "fails", step);
+        throw new Error("no");
+      }),
+    ]);
+    await ctx.step("never", (step) => act(ctx, "never", step));
+    return results;
+  }),
+  workflow({
+    name: "many",
+    version: 1,
+    onWorkerLoss: "resume",
+    module: import.meta.url,
+    input: Many,
+    async run(ctx, { steps, delay, timeout }) {
+      for (let at = 1; at <= steps; at += 1) {
+        await ctx.step(`s${at}`, (step) => act(ctx, `s${at}`, step, { delay }), {
+          timeout: timeout as "1s",
+        });
+      }
+      return steps;
+    },
+  }),
+] as const;
+
+/** What a test may set of a worker's configuration. */
+export interface CrashSettings {
+  readonly functionTimeout?: string;
+  readonly batchSize?: number;
+  readonly maxConnections?: number;
+}
+
+export const TIMING = { lease: "2s", beat: "500ms", actsMargin: "1s", maxLosses: 3 } as const;
+
+export function crashConfig(settings: CrashSettings): Config {
+  const { functionTimeout = "10s", batchSize = 5, maxConnections = 2 } = settings;
+  const queue = { functionTimeout, batchSize };
+  return defineConfig({
+    workflows: WORKFLOWS,
+    queues: { runs: queue, rites: queue },
+    database: { maxConnections },
+    timing: TIMING,
+  });
+}
+
+/** The digests of these workflows, as test/support/world.ts gives them. */
+export const MANIFEST = Object.fromEntries(WORKFLOWS.map(({ name }) => [`${name}@1`, `${name}@1`]));
