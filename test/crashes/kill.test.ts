@@ -32,8 +32,8 @@ async function wayOf(workflow: string, input: unknown, remainingMs?: number): Pr
 
 const labelled = (way: readonly Passing[]) =>
   way
-    // A beat comes when it comes; it has a test of its own.
-    .filter(({ point, detail }) => point !== "worker.before-beat" && detail !== "deliveries.beat")
+    // Beats and visibilities come when they come, beside a step; they have a test of their own.
+    .filter(({ point, detail }) => !/-(beat|visibility)$/.test(point) && detail !== "deliveries.beat")
     .map(({ point, detail, nth }): [string, Fault] => [
       `${point}${detail === undefined ? "" : ` ${detail}`} #${nth}`,
       { point, ...(detail === undefined ? {} : { detail }), nth, action: "kill" },
@@ -108,6 +108,8 @@ describe("kill -9 of a worker", () => {
     { point: "worker.before-beat" },
     { point: "ledger.before-statement", detail: "deliveries.beat" },
     { point: "ledger.after-statement", detail: "deliveries.beat" },
+    { point: "queue.before-visibility" },
+    { point: "queue.after-visibility" },
   ] as const)("in the middle of a step, at $point of a beat", async (place) => {
     stub.hold("held");
     const worker = await victim();

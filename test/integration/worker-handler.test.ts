@@ -175,6 +175,15 @@ describe("a worker whose ledger fails in the middle", () => {
     },
   );
 
+  test("a build whose workflows cannot be recorded carries runs all the same", async () => {
+    const runId = await submit("unrecorded");
+    const unlucky = createWorker(config, { ...overrides, faults: losing("workflows.record", 1_000) });
+    expect(await unlucky({ Records: [record("m", `run:${runId}:1`)] }, context)).toEqual({
+      batchItemFailures: [],
+    });
+    expect(await statusOf(runId)).toBe("DONE");
+  });
+
   test("the reason of a skip cannot be read: the message is not acknowledged", async () => {
     const runId = await submit("skip");
     const event = { Records: [record("m", `run:${runId}:1`)] };

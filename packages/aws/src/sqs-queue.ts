@@ -56,7 +56,7 @@ export function openSqs(options: SqsOptions): SqsQueue {
 }
 
 function queueOver(api: () => Promise<SqsApi>, options: Omit<SqsQueueOptions, "client">): QueuePort {
-  const { queueUrls } = options;
+  const { queueUrls, faults } = options;
   return {
     publish: (publications) =>
       publishAll(api, publications, {
@@ -70,16 +70,21 @@ function queueOver(api: () => Promise<SqsApi>, options: Omit<SqsQueueOptions, "c
       }),
     receive: async (queue, receiveOptions) => {
       const QueueUrl = urlOf(queueUrls, queue);
-      return receive(await api(), QueueUrl, receiveOptions);
+      await faults("queue.before-receive", queue);
+      const received = await receive(await api(), QueueUrl, receiveOptions);
+      await faults("queue.after-receive", queue);
+      return received;
     },
     changeVisibility: async (queue, receiptHandle, seconds) => {
       const QueueUrl = urlOf(queueUrls, queue);
       const sqs = await api();
+      await faults("queue.before-visibility", queue);
       await sqs.changeMessageVisibility({
         QueueUrl,
         ReceiptHandle: receiptHandle,
         VisibilityTimeout: seconds,
       });
+      await faults("queue.after-visibility", queue);
     },
     changeVisibilities: async (queue, receiptHandles, seconds) => {
       const QueueUrl = urlOf(queueUrls, queue);
@@ -92,7 +97,9 @@ function queueOver(api: () => Promise<SqsApi>, options: Omit<SqsQueueOptions, "c
           ReceiptHandle,
           VisibilityTimeout: seconds,
         }));
+        await faults("queue.before-visibility", queue);
         const answer = await sqs.changeMessageVisibilityBatch({ QueueUrl, Entries });
+        await faults("queue.after-visibility", queue);
         const done = new Set((answer.Successful ?? []).map((entry) => entry.Id));
         failed.push(...group.filter((_handle, index) => !done.has(String(index))));
       }
@@ -101,7 +108,9 @@ function queueOver(api: () => Promise<SqsApi>, options: Omit<SqsQueueOptions, "c
     delete: async (queue, receiptHandle) => {
       const QueueUrl = urlOf(queueUrls, queue);
       const sqs = await api();
+      await faults("queue.before-delete", queue);
       await sqs.deleteMessage({ QueueUrl, ReceiptHandle: receiptHandle });
+      await faults("queue.after-delete", queue);
     },
   };
 }

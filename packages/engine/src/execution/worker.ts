@@ -97,7 +97,9 @@ async function carryAll(
       count: refs.length,
       error: nameOf(error),
     });
-    return verdicts;
+    // The queue would hide them for as long as a function may run.
+    const verdict = { done: false, reason: "unclaimed", retryInSeconds: RETRY_CLAIM_SECONDS };
+    return new Map(refs.map((ref) => [keyOf(ref), verdict]));
   }
   for (const [one, end] of await carryBatch(claims, wanted, sent, deps, options)) {
     const verdict = verdictOf(one, end, deps);
@@ -108,6 +110,9 @@ async function carryAll(
   for (const [key, verdict] of await explain(open, deps)) verdicts.set(key, verdict);
   return verdicts;
 }
+
+/** When a batch comes back that the ledger could not be asked about. */
+const RETRY_CLAIM_SECONDS = 10;
 
 /** Carries the claimed runs at the same time, under one heartbeat, until all have ended or the invocation does. */
 async function carryBatch(

@@ -1,5 +1,5 @@
 import { work, type ExecutionDeps } from "@ghouls/engine";
-import { durationMs } from "@ghouls/core";
+import { describeFailure, durationMs } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 import { drainSignal } from "./draining.ts";
@@ -17,7 +17,12 @@ export function createWorker(
   const runtime = once(async () => {
     const opened = await openRuntime(config, overrides);
     guardProcess(opened.log);
-    await opened.ledger.workflows.record(opened.registry.pins(), opened.environment.build);
+    try {
+      await opened.ledger.workflows.record(opened.registry.pins(), opened.environment.build);
+    } catch (error) {
+      // Whoever looks for a build that has a workflow learns of this one later; runs are carried all the same.
+      opened.log.warn("this build's workflows could not be recorded", { error: describeFailure(error).name });
+    }
     return opened;
   });
   return async (event, context) => {
