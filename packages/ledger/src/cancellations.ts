@@ -1,7 +1,7 @@
 import { sourcesOf, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Database } from "./database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
-import { EFFECT_KEY } from "./items.ts";
+import { EFFECT_KEY } from "./effect-key.ts";
 import { rows } from "./rows.ts";
 import { writeStatement } from "./statement.ts";
 

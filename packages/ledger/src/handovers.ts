@@ -68,6 +68,25 @@ from moved
 returning seq, queue`,
 );
 
+/** A delivery that was given back because an earlier claim could still act is due once that claim is acknowledged. */
+const DUE_NOW = writeStatement(
+  "deliveries.due-now",
+  `
+with waiting as materialized (
+  select d.tenant_id, d.run_id, d.seq
+  from ghouls.deliveries d
+  join ghouls.deliveries before on before.tenant_id = d.tenant_id and before.run_id = d.run_id and before.seq = d.seq - 1
+  where d.tenant_id = $1 and d.run_id = $2 and d.status = 'PENDING' and before.outcome = 'given_back'
+    and d.due_at > ghouls.clock()
+  for update of d
+)
+update ghouls.deliveries d
+set due_at = ghouls.clock(), next_publication_at = ghouls.clock()
+from waiting
+where d.tenant_id = waiting.tenant_id and d.run_id = waiting.run_id and d.seq = waiting.seq
+returning d.seq`,
+);
+
 const HANDED_OVER = readStatement(
   "deliveries.handed-over",
   `
@@ -149,4 +168,12 @@ function nextOf(row: Record<string, unknown>): NextDelivery {
 
 function keyOf(claim: Claim): [string, string, number, string] {
   return [claim.tenantId, claim.runId, claim.seq, claim.token];
+}
+
+/** To be called in the transaction that acknowledges the worker of an earlier claim. */
+export async function makeGivenBackDue(
+  executor: Executor,
+  key: { readonly tenantId: string; readonly runId: string },
+): Promise<void> {
+  await executor.run(DUE_NOW, [key.tenantId, key.runId]);
 }

@@ -1,12 +1,10 @@
-import { sqlStates, type Claim, type RunStatus } from "@ghouls/core";
+import { sqlStates, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "./database.ts";
+import { makeGivenBackDue } from "./handovers.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
 import { ENDING_STATES } from "./fence.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
-
-/** The key of an effect's item: the identity of its call as JSON, `[epoch, scope, kind, name, nth]`. */
-export const EFFECT_KEY = "json_build_array(i.epoch, i.scope, i.kind, i.name, i.nth)::text";
 
 export type ItemKind = "worker" | "effect";
 
@@ -116,55 +114,6 @@ returning case
   end as needs_word`,
 );
 
-/** One item is acknowledged: by its worker under its token, by a probe, or by an operator. */
-const ACKNOWLEDGE = writeStatement(
-  "items.acknowledge",
-  `
-with item as materialized (
-  select i.tenant_id, i.run_id, i.kind, i.key
-  from ghouls.containment_items i
-  where i.tenant_id = $1 and i.run_id = $2 and i.kind = $3 and i.key = $4 and i.acknowledged_at is null
-    and ($7::uuid is null or i.token = $7)
-  for update
-), acknowledged as (
-  update ghouls.containment_items i
-  set acknowledged_at = ghouls.clock(), acknowledged_by = $5, acknowledgement = $6
-  from item
-  where i.tenant_id = item.tenant_id and i.run_id = item.run_id and i.kind = item.kind and i.key = item.key
-  returning i.tenant_id, i.run_id, i.kind, i.key
-), known as (
-  update ghouls.intents i
-  set outcome = 'resolved', outcome_at = ghouls.clock()
-  from acknowledged a
-  where a.kind = 'effect' and i.tenant_id = a.tenant_id and i.run_id = a.run_id and i.outcome is null and ${EFFECT_KEY} = a.key
-  returning i.run_id
-)
-update ghouls.runs run
-set open_items = run.open_items - 1
-from acknowledged a
-where run.tenant_id = a.tenant_id and run.run_id = a.run_id and (select count(*) from known) >= 0
-returning run.open_items`,
-);
-
-/** A delivery that was given back because an earlier claim could still act is due once that claim is acknowledged. */
-const DUE_NOW = writeStatement(
-  "deliveries.due-now",
-  `
-with waiting as materialized (
-  select d.tenant_id, d.run_id, d.seq
-  from ghouls.deliveries d
-  join ghouls.deliveries before on before.tenant_id = d.tenant_id and before.run_id = d.run_id and before.seq = d.seq - 1
-  where d.tenant_id = $1 and d.run_id = $2 and d.status = 'PENDING' and before.outcome = 'given_back'
-    and d.due_at > ghouls.clock()
-  for update of d
-)
-update ghouls.deliveries d
-set due_at = ghouls.clock(), next_publication_at = ghouls.clock()
-from waiting
-where d.tenant_id = waiting.tenant_id and d.run_id = waiting.run_id and d.seq = waiting.seq
-returning d.seq`,
-);
-
 /** The delivery under which a worker asks the probes of an ending run: after all worker items, never two at once. */
 const CONTAIN = writeStatement(
   "deliveries.contain",
@@ -202,15 +151,6 @@ cross join lateral (
   where d.tenant_id = n.tenant_id and d.run_id = n.run_id and d.cause = 'contain'
 ) as later
 returning seq`,
-);
-
-const AUDIT = writeStatement(
-  "audit.record",
-  `
-insert into ghouls.audit (tenant_id, run_id, audit_id, actor, act, subject, reason, at)
-select run.tenant_id, run.run_id, gen_random_uuid(), $3, $4, $5, $6, ghouls.clock()
-from ghouls.runs run
-where run.tenant_id = $1 and run.run_id = $2`,
 );
 
 /** All items of a run, acknowledged or not. */
@@ -261,7 +201,7 @@ export async function containRun(
   const id = [key.tenantId, key.runId];
   return database.transaction("items.contain", async (transaction) => {
     await lockRuns(transaction, [key]);
-    if ((await transaction.run(ACKNOWLEDGE_OVER, id)).length > 0) await transaction.run(DUE_NOW, id);
+    if ((await transaction.run(ACKNOWLEDGE_OVER, id)).length > 0) await makeGivenBackDue(transaction, key);
     const ended = await endRunIfContained(transaction, key);
     if (ended !== null) return { ended, contain: false, needsWord: false };
     const made = await transaction.run(CONTAIN, [...id, maxContainDeliveries]);
@@ -273,84 +213,3 @@ export async function containRun(
     };
   });
 }
-
-export interface Acknowledgement {
-  readonly kind: ItemKind;
-  readonly key: string;
-  readonly by: "worker" | "probe" | "operator";
-  readonly words: string;
-  /** Given where only the holder of this token may speak. */
-  readonly token?: string;
-  /** Given where only the holder of this claim may speak, and only while it holds it. */
-  readonly under?: Claim;
-}
-
-/** Acknowledges one item and ends the run where it was the last. Null where there is no such open item. */
-export async function acknowledgeItem(
-  database: Database,
-  key: RunKey,
-  acknowledgement: Acknowledgement,
-  audit?: { readonly actor: string; readonly reason: string },
-): Promise<{ readonly openItems: number; readonly ended: RunStatus | null } | null> {
-  return database.transaction("items.acknowledge", async (transaction) => {
-    await lockRuns(transaction, [key]);
-    const { kind, key: itemKey, by, words, token, under } = acknowledgement;
-    if (under !== undefined) {
-      const held = await transaction.run(HOLDS, [under.tenantId, under.runId, under.seq, under.token]);
-      if (held.length === 0) return null;
-    }
-    const [row] = await transaction.run(ACKNOWLEDGE, [
-      key.tenantId,
-      key.runId,
-      kind,
-      itemKey,
-      by,
-      words,
-      token ?? null,
-    ]);
-    if (row === undefined) return null;
-    if (kind === "worker") await transaction.run(DUE_NOW, [key.tenantId, key.runId]);
-    if (audit !== undefined) {
-      const subject = `${kind} ${itemKey}`;
-      await transaction.run(AUDIT, [key.tenantId, key.runId, audit.actor, "resolve", subject, audit.reason]);
-    }
-    return { openItems: rows(row).number("open_items"), ended: await endRunIfContained(transaction, key) };
-  });
-}
-
-/**
- * A worker says that nothing of its claim acts any more, under that claim's token. Where the claim has not been judged
- * yet, its end is written into the claim, so that the item of a later judgement is over at once.
- */
-export async function acknowledgeWorker(
-  database: Database,
-  claim: Claim,
-): ReturnType<typeof acknowledgeItem> {
-  const acknowledged = await acknowledgeItem(database, claim, {
-    kind: "worker",
-    key: String(claim.seq),
-    by: "worker",
-    words: "its worker ended the hop: no step is in flight",
-    token: claim.token,
-  });
-  if (acknowledged !== null) return acknowledged;
-  await database.run(OVER_NOW, [claim.tenantId, claim.runId, claim.seq, claim.token]);
-  return null;
-}
-
-const HOLDS = readStatement(
-  "deliveries.holds",
-  `
-select d.seq
-from ghouls.deliveries d
-where d.tenant_id = $1 and d.run_id = $2 and d.seq = $3 and d.token = $4 and d.status = 'CLAIMED'`,
-);
-
-const OVER_NOW = writeStatement(
-  "deliveries.over-now",
-  `
-update ghouls.deliveries d
-set acts_until = least(d.acts_until, ghouls.clock())
-where d.tenant_id = $1 and d.run_id = $2 and d.seq = $3 and d.token = $4 and d.status = 'CLAIMED'
-returning d.seq`,
-);

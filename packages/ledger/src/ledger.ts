@@ -1,5 +1,6 @@
 import { Database, type DatabaseOptions } from "./database.ts";
 import { examine, readSchemaVersion, type DoctorCheck } from "./doctor.ts";
+import * as acknowledgements from "./acknowledgements.ts";
 import * as beats from "./beats.ts";
 import * as cancellations from "./cancellations.ts";
 import * as evidence from "./evidence.ts";
@@ -75,8 +76,8 @@ export function openLedger(options: DatabaseOptions) {
       ofRun: bind(database, items.readItems),
       due: bind(database, items.readDueItems),
       contain: bind(database, items.containRun),
-      acknowledge: bind(database, items.acknowledgeItem),
-      acknowledgeWorker: bind(database, items.acknowledgeWorker),
+      acknowledge: bind(database, acknowledgements.acknowledgeItem),
+      acknowledgeWorker: bind(database, acknowledgements.acknowledgeWorker),
     },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },
     workflows: { record: bind(database, workflows.recordWorkflows) },

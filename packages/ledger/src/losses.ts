@@ -2,7 +2,7 @@ import { sqlStates, type Claim, type OnWorkerLoss, type RunStatus } from "@ghoul
 import type { Database, Executor } from "./database.ts";
 import { lockRuns } from "./endings.ts";
 import { ENDING_STATES } from "./fence.ts";
-import { EFFECT_KEY } from "./items.ts";
+import { EFFECT_KEY } from "./effect-key.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 

@@ -9,7 +9,7 @@ import {
 import type { Database, Executor } from "./database.ts";
 import { endRunIfContained, lockRuns } from "./endings.ts";
 import { CLAIM_STATES, ENDING_STATES, heldBy, runMayBecome } from "./fence.ts";
-import { EFFECT_KEY } from "./items.ts";
+import { EFFECT_KEY } from "./effect-key.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 
