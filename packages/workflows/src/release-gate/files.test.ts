@@ -1,14 +1,15 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NonRetryableError } from "ghouls";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "./fixtures.ts";
 import { readable, readBounded, sha256 } from "./files.ts";
 
 const limits = { what: "scroll", maxBytes: 5, fix: "Bring another." };
 
 test("readBounded reads a file up to its limit, and not one byte more", async () => {
-  const path = join(await mkdtemp(join(tmpdir(), "files-")), "a");
+  const path = join(await temporaryFolder(), "a");
   await writeFile(path, "12345");
   await expect(readBounded(path, limits)).resolves.toBe("12345");
   await writeFile(path, "123456");

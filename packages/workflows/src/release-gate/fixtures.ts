@@ -1,3 +1,7 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
 import type { LockedPackage } from "./lockfile.ts";
 import type { Policy } from "./policy.ts";
 import { parsePolicy } from "./policy.ts";
@@ -37,4 +41,11 @@ export function policyOf(changes: Record<string, unknown> = {}): Policy {
 export function lockfileText(packages: Record<string, unknown>, top: Record<string, unknown> = {}): string {
   const root = { name: "manor", version: "2.0.0" };
   return JSON.stringify({ name: "manor", lockfileVersion: 3, packages: { "": root, ...packages }, ...top });
+}
+
+/** A folder that goes with its test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "ghouls-gate-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
 }

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import cacache from "cacache";
 import { beforeEach, describe, expect, test } from "vitest";
-import { lockedPackage } from "./fixtures.ts";
+import { lockedPackage, temporaryFolder } from "./fixtures.ts";
 import type { NpmCache } from "./integrity.ts";
 import { findNpmCache, strongest, verifyPackage, verifyPackages } from "./integrity.ts";
 
@@ -15,7 +14,7 @@ const sri = (data: string, algorithm = "sha512") =>
 
 let cache: NpmCache;
 beforeEach(async () => {
-  cache = { folder: await mkdtemp(join(tmpdir(), "cacache-")), exists: true, registry: REGISTRY };
+  cache = { folder: await temporaryFolder(), exists: true, registry: REGISTRY };
 });
 
 /** The one content file of the cache. */

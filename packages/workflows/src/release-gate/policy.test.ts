@@ -1,9 +1,8 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NonRetryableError } from "ghouls";
 import { describe, expect, test } from "vitest";
-import { policyOf } from "./fixtures.ts";
+import { policyOf, temporaryFolder } from "./fixtures.ts";
 import { judgePackages } from "./licences.ts";
 import { nearestLockfile, readLockfile } from "./lockfile.ts";
 import { parsePolicy, readPolicy, SHIPPED_POLICY } from "./policy.ts";
@@ -45,7 +44,7 @@ test("a policy requires integrities unless it says otherwise", () => {
 });
 
 test("readPolicy tells the digest of the file, and what to do where there is none", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "policy-"));
+  const folder = await temporaryFolder();
   const path = join(folder, "policy.json");
   await writeFile(path, '{"name":"n","allowed":["MIT"]}');
   const read = await readPolicy(path);

@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rename, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Validation } from "@cyclonedx/cyclonedx-library";
 import cacache from "cacache";
 import { NonRetryableError } from "ghouls";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { sha256 } from "./files.ts";
-import { lockfileText } from "./fixtures.ts";
+import { lockfileText, temporaryFolder } from "./fixtures.ts";
 import { releaseGate } from "./release-gate.ts";
 import { Verdict } from "./verdict.ts";
 
@@ -18,7 +17,7 @@ let folder: string;
 let lockfile: string;
 let output: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "gate-"));
+  folder = await temporaryFolder();
   lockfile = join(folder, "package-lock.json");
   output = join(folder, "out");
   vi.stubEnv("npm_config_cache", folder);

@@ -1,12 +1,12 @@
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NonRetryableError } from "ghouls";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "./fixtures.ts";
 import { sha256 } from "./files.ts";
 import { writeAtomically } from "./write.ts";
 
-const folder = () => mkdtemp(join(tmpdir(), "write-"));
+const folder = () => temporaryFolder();
 
 test("writes into a folder that it makes, and tells bytes and digest; a repeat changes nothing", async () => {
   const target = join(await folder(), "a", "b");
