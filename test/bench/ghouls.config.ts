@@ -1,0 +1,36 @@
+import { defineConfig, workflow } from "ghouls";
+import * as z from "zod";
+
+/** The configuration of the benchmark: the parts are told by its environment how many workers there are. */
+
+/** Its one line is its end: what a run costs by itself. */
+const zeroStep = workflow({
+  name: "zero-step",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.null(),
+  run: () => Promise.resolve(null),
+});
+
+/** Each step says when it ran, so that the first one's result is the time of the first line. */
+const tenStep = workflow({
+  name: "ten-step",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.null(),
+  async run(ctx) {
+    for (let at = 1; at <= 10; at += 1) await ctx.step(`s${at}`, () => Date.now());
+    return null;
+  },
+});
+
+const served = {
+  concurrency: Number(process.env["BENCH_WORKERS"] ?? 2),
+  batchSize: Number(process.env["BENCH_BATCH"] ?? 5),
+};
+
+export default defineConfig({
+  workflows: [zeroStep, tenStep],
+  // No worker serves "idle": there admission is measured by itself.
+  queues: { runs: served, idle: {} },
+});
