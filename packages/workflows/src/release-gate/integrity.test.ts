@@ -199,6 +199,38 @@ describe("findNpmCache", () => {
     expect(findNpmCache({ npm_config_registry: "https://r.example.org" }, "/").registry).toBe(
       "https://r.example.org/",
     );
-    expect(findNpmCache({}, "/").registry).toBe("https://registry.example.org/");
+    expect(findNpmCache({}, "/").registry).toBeUndefined();
+  });
+});
+
+describe("the registry that nobody named", () => {
+  test.each(["https://r.example.org/", "https://r.example.org/api/npm/"])(
+    "is read off the cache's own index (%s), so that a changed integrity is still found out",
+    async (registry) => {
+      const unnamed = { ...cache, registry: undefined };
+      await cacache.put(
+        unnamed.folder,
+        `make-fetch-happen:request-cache:${registry}@scope%2fspirit`,
+        "metadata",
+      );
+      await cacache.put(
+        unnamed.folder,
+        `make-fetch-happen:request-cache:${registry}@scope/spirit/-/spirit-1.0.0.tgz`,
+        "tarball",
+      );
+      const honest = lockedPackage({ name: "@scope/spirit", integrity: sri("tarball") });
+      const changed = lockedPackage({ name: "@scope/spirit", integrity: sri("another") });
+      expect((await verifyPackages([honest, changed], unnamed)).map((finding) => finding.outcome)).toEqual([
+        "verified",
+        "mismatch",
+      ]);
+    },
+  );
+
+  test("of an empty cache is none, and nothing is in it", async () => {
+    const found = lockedPackage({ integrity: sri("tarball") });
+    expect(await verifyPackages([found], { ...cache, registry: undefined })).toMatchObject([
+      { outcome: "not_in_cache" },
+    ]);
   });
 });

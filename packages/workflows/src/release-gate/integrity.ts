@@ -12,8 +12,8 @@ export interface NpmCache {
   /** The `_cacache` folder. */
   readonly folder: string;
   readonly exists: boolean;
-  /** Base URL under which tarballs of unnamed origin were fetched; ends in "/". */
-  readonly registry: string;
+  /** Base URL under which tarballs of unnamed origin were fetched; ends in "/". Where it is undefined, the cache is asked. */
+  readonly registry: string | undefined;
 }
 
 /** What was found out about one package. */
@@ -42,8 +42,10 @@ export function findNpmCache(
   const windows = env["LOCALAPPDATA"];
   const usual = platform === "win32" && windows ? join(windows, "npm-cache") : join(home, ".npm");
   const folder = join(env["npm_config_cache"] || env["NPM_CONFIG_CACHE"] || usual, "_cacache");
-  const registry = env["npm_config_registry"] || env["NPM_CONFIG_REGISTRY"] || "https://registry.example.org/";
-  return { folder, exists: existsSync(folder), registry: registry.endsWith("/") ? registry : `${registry}/` };
+  const named = env["npm_config_registry"] || env["NPM_CONFIG_REGISTRY"];
+  const registry =
+    named === undefined || named === "" || named.endsWith("/") ? named || undefined : `${named}/`;
+  return { folder, exists: existsSync(folder), registry };
 }
 
 /**
@@ -56,6 +58,8 @@ export async function verifyPackages(
   cache: NpmCache,
   signal?: AbortSignal,
 ): Promise<readonly Finding[]> {
+  const from =
+    cache.exists && cache.registry === undefined ? { ...cache, registry: await registryIn(cache) } : cache;
   const findings: Finding[] = [];
   const queue = packages.entries();
   const failed = new AbortController();
@@ -64,7 +68,7 @@ export async function verifyPackages(
       signal?.throwIfAborted();
       if (failed.signal.aborted) return;
       try {
-        findings[index] = await verifyPackage(found, cache);
+        findings[index] = await verifyPackage(found, from);
       } catch (error) {
         failed.abort(); // so that nothing is read on beside the step's next try
         throw error;
@@ -138,9 +142,22 @@ export function strongest(
 /** The integrity under which npm stored what it fetched from the package's URL, if it did. */
 async function fetchedAs(found: LockedPackage, cache: NpmCache): Promise<string | undefined> {
   const file = found.name.slice(found.name.lastIndexOf("/") + 1);
+  if (found.resolved === undefined && cache.registry === undefined) return undefined;
   const url = found.resolved ?? `${cache.registry}${found.name}/-/${file}-${found.version}.tgz`;
   const entry = await cacache.get.info(cache.folder, `make-fetch-happen:request-cache:${url}`);
   return entry?.integrity;
+}
+
+/** A tarball's key in npm's cache: the registry's address, the package's name, and the file. */
+const TARBALL_KEY = /^make-fetch-happen:request-cache:(https?:\/\/.+?\/)(?:@[^/]+\/)?[^/@]+\/-\/[^/]+\.tgz$/;
+
+/** The registry that this cache was filled from: the address of the first tarball in its index. */
+async function registryIn(cache: NpmCache): Promise<string | undefined> {
+  for await (const { key } of cacache.ls.stream(cache.folder)) {
+    const address = TARBALL_KEY.exec(key)?.[1];
+    if (address !== undefined) return address;
+  }
+  return undefined;
 }
 
 async function hashContent(

@@ -34,6 +34,8 @@ declare module "cacache" {
   }
   const cacache: {
     readonly get: Get;
+    /** The entries of the index, in no order. */
+    readonly ls: { stream(cache: string): AsyncIterable<IndexEntry> };
     put(
       cache: string,
       key: string,
