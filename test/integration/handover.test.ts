@@ -96,6 +96,29 @@ describe("a run that outlives its invocation", () => {
     expect(trace).toEqual([]);
   });
 
+  test("starts no further try that does not fit: the next hop begins the step anew", async () => {
+    const { runId } = await world.submit("any");
+    let failures = 4;
+    await hops(
+      runId,
+      10_000,
+      (hand) => (ctx) =>
+        ctx.step(
+          "stubborn",
+          () => {
+            trace.push(`at ${hand.remainingMs()}`);
+            hand.pass(4_000);
+            if ((failures -= 1) >= 0) throw new Error("again");
+            return "done";
+          },
+          { tries: 5, timeout: "2s", backoff: { initial: "1ms" } },
+        ),
+    );
+    expect(await world.view(runId)).toMatchObject({ status: "FAILED", error: { code: "no_progress" } });
+    // Never with less than its timeout and the reserve for settling.
+    expect(trace).toEqual(["at 10000", "at 6000", "at 10000", "at 6000"]);
+  });
+
   test("refuses a step that fits no invocation before it starts", async () => {
     body = (ctx) => ctx.step("long", () => void trace.push("ran"), { timeout: "9s" });
     const { runId } = await world.submit("any");

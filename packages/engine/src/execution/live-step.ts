@@ -55,6 +55,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
     log,
     overdueAfterMs: deps.settings.overdueAfterMs,
     onOverdue: () => askForAPerson(step, deps),
+    whyNotNow: () => whyNotNow(call.name, options.timeoutMs, claim, deps, invocation),
   };
   try {
     await deps.faults("worker.before-step", call.name);
@@ -67,7 +68,6 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
             probe: options.probe,
             ...effects.of(call),
             ledgerNowMs: () => ledgerNowMs(claim, deps, invocation),
-            whyNotNow: () => whyNotNow(call.name, options.timeoutMs, claim, deps, invocation),
           },
           deps,
         )

@@ -6,6 +6,7 @@ import {
   type Logger,
   type StepContext,
 } from "@ghouls/core";
+import type { HopEnd } from "./hop-end.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
 
 /** One call of a function of the user's. */
@@ -26,6 +27,8 @@ export interface StepRun extends StepCall {
   readonly options: ResolvedStepOptions;
   /** Chance in [0, 1), for the spread of retries. */
   readonly chance: () => number;
+  /** Why no further try may start now: the hop ends instead, and the next one begins the step anew. */
+  readonly whyNotNow: () => HopEnd | undefined;
 }
 
 export type StepEnd =
@@ -43,7 +46,9 @@ export type StepEnd =
  * Calls a step's function until it succeeds or its tries are used up. A function is in flight until it has returned or
  * thrown: a timeout only fires its signal, and no second call starts beside the first (design.md §3, Step).
  */
-export async function runStep(step: StepRun): Promise<StepEnd> {
+export async function runStep(
+  step: StepRun,
+): Promise<StepEnd | { readonly outcome: "stops"; readonly end: HopEnd }> {
   const { options } = step;
   for (let tryNumber = 1; ; tryNumber += 1) {
     const end = await callOnce(step, tryNumber);
@@ -54,6 +59,8 @@ export async function runStep(step: StepRun): Promise<StepEnd> {
     step.log.warn("a try of a step failed", { step: step.name, try: tryNumber, error: end.failure.name });
     await pause(retryDelayMs(options.backoff, tryNumber + 1, step.chance()), step.hopSignal);
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
+    const notNow = step.whyNotNow();
+    if (notNow !== undefined) return { outcome: "stops", end: notNow };
   }
 }
 
