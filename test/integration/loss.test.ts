@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
+import { LedgerError } from "@ghouls/ledger";
 import { notDone, workflow, type StepOptions, type WorkflowContext } from "ghouls";
 import { makeRun } from "../support/factories.ts";
 import { SOMEBODY, testWorld } from "../support/world.ts";
@@ -348,6 +349,25 @@ describe("an effect that happens once", () => {
     await world.drain();
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "paid before" });
     expect([service.calls, trace]).toEqual([1, ["asked"]]);
+  });
+
+  test("goes back to be asked about though the ledger is out of reach when its hop ends", async () => {
+    body = pay({ probe: probeOf(() => "happened") }, () => {
+      throw new Error("the answer was lost");
+    });
+    const { runId } = await world.submit("resumes");
+    let tries = 0;
+    await world.drain({
+      deps: {
+        faults: (point) => {
+          if (point !== "worker.before-handover") return;
+          tries += 1;
+          if (tries <= 2) throw new LedgerError("unavailable", "deliveries.give-back", undefined, undefined);
+        },
+      },
+    });
+    expect(tries).toBe(3);
+    expect(await world.view(runId)).toMatchObject({ status: "QUEUED", enqueueSeq: 2 });
   });
 
   test("lost with fail: the ending asks its probe, and FAILED comes with the answer", async () => {

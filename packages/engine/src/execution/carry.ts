@@ -65,7 +65,7 @@ async function conclude(
     case "unknown":
       return end;
     case "given_back":
-      return giveBack(claim, end, deps);
+      return persist(() => giveBack(claim, end, deps), persistenceOf(claim, deps, invocation, hop));
     case "yielded": {
       const idle = end.why === "time" && hop?.journal().length === claim.journalLength;
       if (!idle || claim.idleYields === 0) {

@@ -1,4 +1,4 @@
-import { decideSkip, parseMessage, type DeliveryRef, type Skip } from "@ghouls/core";
+import { decideSkip, describeFailure, parseMessage, type DeliveryRef, type Skip } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carry } from "./carry.ts";
@@ -278,7 +278,6 @@ function keyOf(ref: DeliveryRef): string {
 }
 
 function nameOf(error: unknown): string {
-  return error instanceof Error
-    ? `${error.name}: ${error.message}`.slice(0, 300)
-    : String(error).slice(0, 300);
+  const { name, message } = describeFailure(error);
+  return `${name}: ${message}`.slice(0, 300);
 }
