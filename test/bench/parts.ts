@@ -119,7 +119,7 @@ export async function startParts(
     admin,
     tags: await readTags(admin),
     postgresPid: postgres.pid,
-    connections: loaded.config.database.maxConnections * (1 + options.workers),
+    connections: loaded.config.database.poolSize * (1 + options.workers),
     pids: () => ({
       load: [load.pid],
       api: [api.pid],

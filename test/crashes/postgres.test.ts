@@ -101,7 +101,7 @@ test("a ledger that is read-only for a while: no false success, and the runs go 
 }, 60_000);
 
 test("the connections of thirty workers on a server that gives ten: nothing is lost, and nobody ends", async () => {
-  const workers = await startAll(tight, 3, { batchSize: 10, maxConnections: 10 });
+  const workers = await startAll(tight, 3, { batchSize: 10, poolSize: 10 });
   const runIds = await submitAll(tight, RUNS, "many", { ...MANY, delay: 5 });
   const feeding = tight.feed(() => workers);
   // Ten, of which three are the superuser's.

@@ -121,18 +121,18 @@ export const WORKFLOWS = [
 export interface CrashSettings {
   readonly functionTimeout?: string;
   readonly batchSize?: number;
-  readonly maxConnections?: number;
+  readonly poolSize?: number;
 }
 
 export const TIMING = { lease: "2s", beat: "500ms", actsMargin: "1s", maxLosses: 3 } as const;
 
 export function crashConfig(settings: CrashSettings): Config {
-  const { functionTimeout = "10s", batchSize = 5, maxConnections = 2 } = settings;
+  const { functionTimeout = "10s", batchSize = 5, poolSize = 2 } = settings;
   const queue = { functionTimeout, batchSize };
   return defineConfig({
     workflows: WORKFLOWS,
     queues: { runs: queue, rites: queue },
-    database: { maxConnections },
+    database: { poolSize },
     timing: TIMING,
   });
 }

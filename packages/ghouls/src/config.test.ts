@@ -51,7 +51,7 @@ describe("a configuration", () => {
       runs: { batchSize: 5, concurrency: 2, functionTimeout: "15m" },
       rites: { batchSize: 1, concurrency: 1, functionTimeout: "15m" },
     });
-    expect(config.database).toEqual({ schema: "ghouls", maxConnections: 2, preparedStatements: true });
+    expect(config.database).toEqual({ schema: "ghouls", poolSize: 2, preparedStatements: true });
   });
 
   test.each([

@@ -24,7 +24,7 @@ export interface ConfigOptions {
     /** Name of the schema; "ghouls" by default, GHOULS_SCHEMA overrides it. */
     readonly schema?: string;
     /** Connections of a process; 2 by default, the most that a function may hold. */
-    readonly maxConnections?: number;
+    readonly poolSize?: number;
     /** Named statements; off behind a transaction pooler that does not keep them. */
     readonly preparedStatements?: boolean;
   };
@@ -50,7 +50,7 @@ export interface Config {
   readonly queues: Readonly<Record<string, QueueSettings>>;
   readonly database: {
     readonly schema: string;
-    readonly maxConnections: number;
+    readonly poolSize: number;
     readonly preparedStatements: boolean;
   };
   readonly timing: TimingSettings;
@@ -69,7 +69,7 @@ const Shape = z.strictObject({
   database: z
     .strictObject({
       schema: z.string().default("ghouls"),
-      maxConnections: z.int().min(1).max(50).default(2),
+      poolSize: z.int().min(1).max(50).default(2),
       preparedStatements: z.boolean().default(true),
     })
     .prefault({}),

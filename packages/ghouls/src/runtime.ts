@@ -63,7 +63,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
   const ledger = openLedger({
     connectionString: environment.databaseUrl,
     schema: environment.schema ?? config.database.schema,
-    maxConnections: config.database.maxConnections,
+    maxConnections: config.database.poolSize,
     preparedStatements: config.database.preparedStatements,
     faults,
     chance: Math.random,
