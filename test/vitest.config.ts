@@ -5,6 +5,8 @@ export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
     include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
+    // Needs SST's platform: `npm run test:infra`.
+    exclude: ["**/node_modules/**", "test/infra/**"],
     globalSetup: ["test/support/global-setup.ts"],
     maxWorkers: 2,
     testTimeout: 30_000,
