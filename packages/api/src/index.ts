@@ -1,3 +1,4 @@
 export * from "./apps.ts";
 export type { EdgeDependencies, FetchHandler } from "./context.ts";
 export { openApiDocument } from "./document.ts";
+export { ROUTE_KEYS } from "./routes.ts";

@@ -45,6 +45,7 @@ const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = {
   wrong_transaction: INTERNAL,
   configuration_invalid: INTERNAL,
   schema_outdated: INTERNAL,
+  integrity_fault: INTERNAL,
   ledger_unavailable: {
     status: 503,
     title: "Ledger unavailable",

@@ -1,4 +1,5 @@
 import { text } from "node:stream/consumers";
+import type { BuildOptions, Built, DeploymentPlan } from "@ghouls/functions";
 import { migrate, migrationSql, openLedger } from "@ghouls/ledger";
 
 /** What the command needs of `@ghouls/local`. */
@@ -26,6 +27,12 @@ export interface LedgerTools {
   };
 }
 
+/** What the command needs of `@ghouls/functions`. */
+export interface DeploymentTools {
+  buildFunctions(options: BuildOptions): Promise<Built>;
+  planOf(config: string, options: object): Promise<DeploymentPlan>;
+}
+
 /** One invariant of the ledger, with the rows that break it. */
 export interface Diagnosis {
   readonly check: string;
@@ -44,6 +51,8 @@ export interface Io {
   /** Rejects with ERR_MODULE_NOT_FOUND where the package is not installed. */
   loadLocal(): Promise<LocalHost>;
   readonly ledger: LedgerTools;
+  /** Loaded when it is needed: it brings the bundler along. */
+  loadDeployment(): Promise<DeploymentTools>;
   /** Milliseconds between two reads of a watched run. */
   readonly pollMs: number;
 }
@@ -57,6 +66,7 @@ export function processIo(): Io {
     err: (line) => void process.stderr.write(line),
     readStdin: () => text(process.stdin),
     loadLocal: () => import("@ghouls/local"),
+    loadDeployment: () => import("@ghouls/functions"),
     ledger: {
       migrate,
       migrationSql,

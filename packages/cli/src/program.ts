@@ -1,9 +1,11 @@
 import { Command, CommanderError } from "commander";
 import { readFile } from "node:fs/promises";
 import type { Context } from "./command.ts";
+import { addBuild } from "./commands/build.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addInfra } from "./commands/infra.ts";
 import { addInit } from "./commands/init.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addRelease } from "./commands/release.ts";
@@ -18,6 +20,8 @@ import { processIo, type Io } from "./io.ts";
 const COMMANDS = [
   addInit,
   addDev,
+  addBuild,
+  addInfra,
   addMigrate,
   addSubmit,
   addRuns,

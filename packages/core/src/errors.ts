@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   // configuration
   "configuration_invalid",
   "schema_outdated",
+  "integrity_fault",
   // ledger and queue out of reach
   "ledger_unavailable",
   "outcome_unknown",

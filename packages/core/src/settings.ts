@@ -40,7 +40,7 @@ export type TimingSettings = z.infer<typeof TimingSettings>;
 /** Two queues by default: interactive runs, and long, scheduled or bulk ones. */
 export const DEFAULT_QUEUES: Readonly<Record<string, z.input<typeof QueueSettings>>> = {
   runs: { batchSize: 5, concurrency: 2 },
-  rites: { batchSize: 1, concurrency: 1 },
+  rites: { batchSize: 1, concurrency: 2 },
 };
 export const DEFAULT_QUEUE = "runs";
 

@@ -49,7 +49,7 @@ describe("a configuration", () => {
     const config = defineConfig({ workflows: [workflow(options)] });
     expect(config.queues).toEqual({
       runs: { batchSize: 5, concurrency: 2, functionTimeout: "15m" },
-      rites: { batchSize: 1, concurrency: 1, functionTimeout: "15m" },
+      rites: { batchSize: 1, concurrency: 2, functionTimeout: "15m" },
     });
     expect(config.database).toEqual({ schema: "ghouls", poolSize: 2, preparedStatements: true });
   });

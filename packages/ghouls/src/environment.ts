@@ -51,18 +51,7 @@ export function readEnvironment(
   variables: Readonly<Record<string, string | undefined>>,
   queues: readonly string[],
 ): Environment {
-  const parsed = Variables.safeParse(variables);
-  if (!parsed.success) {
-    const issues = parsed.error.issues.map((issue) => ({
-      path: String(issue.path[0] ?? ""),
-      message: issue.message,
-    }));
-    throw new GhoulsError("configuration_invalid", "the environment is not complete", {
-      issues,
-      fix: issues.map((issue) => `${issue.path} ${issue.message}`).join("; "),
-    });
-  }
-  const { data } = parsed;
+  const data = parsedBy(Variables, variables);
   return {
     databaseUrl: data.DATABASE_URL,
     schema: data.GHOULS_SCHEMA,
@@ -77,5 +66,45 @@ export function readEnvironment(
     workerId: data.GHOULS_WORKER_ID,
     devTokens: new Map(Object.entries(data.GHOULS_DEV_TOKENS ?? {})),
     build: data.GHOULS_BUILD,
+  };
+}
+
+function parsedBy<T>(schema: z.ZodType<T>, variables: Readonly<Record<string, string | undefined>>): T {
+  const parsed = schema.safeParse(variables);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({
+    path: String(issue.path[0] ?? ""),
+    message: issue.message,
+  }));
+  throw new GhoulsError("configuration_invalid", "the environment is not complete", {
+    issues,
+    fix: issues.map((issue) => `${issue.path} ${issue.message}`).join("; "),
+  });
+}
+
+/** What the migrate function reads from its environment. */
+export interface MigrationEnvironment {
+  readonly databaseUrl: string;
+  readonly schema: string | undefined;
+  readonly applicationRole: string | undefined;
+}
+
+const MigrationVariables = z.object({
+  GHOULS_MIGRATION_DATABASE_URL: z
+    .string({ error: "is missing: the connection string of the role that owns the schema" })
+    .min(1),
+  GHOULS_SCHEMA: z.string().min(1).optional(),
+  GHOULS_APPLICATION_ROLE: z.string().min(1).optional(),
+});
+
+/** @throws GhoulsError configuration_invalid naming each variable; values are never repeated */
+export function readMigrationEnvironment(
+  variables: Readonly<Record<string, string | undefined>>,
+): MigrationEnvironment {
+  const data = parsedBy(MigrationVariables, variables);
+  return {
+    databaseUrl: data.GHOULS_MIGRATION_DATABASE_URL,
+    schema: data.GHOULS_SCHEMA,
+    applicationRole: data.GHOULS_APPLICATION_ROLE,
   };
 }

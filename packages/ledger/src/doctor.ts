@@ -5,26 +5,35 @@ import { readStatement, type Statement } from "./statement.ts";
 /** One thing that must hold. `rows` are those that break it, at most a hundred. */
 export interface DoctorCheck {
   readonly check: string;
+  readonly kind: CheckKind;
   readonly ok: boolean;
   readonly rows: readonly Row[];
 }
 
+/** "integrity": the ledger contradicts itself. "attention": it is consistent, and something waits for a person. */
+type CheckKind = "integrity" | "attention";
+
 /** What each view of the schema says when it is empty. System statements: they span tenants. */
 const CHECKS = [
-  view("open deliveries agree with their run", "doctor_open_deliveries"),
-  view("working runs have an open delivery", "doctor_working_runs"),
-  view("terminal runs have nothing open", "doctor_terminal_runs"),
-  view("pending deliveries have a next publication", "doctor_pending_deliveries"),
-  view("journals are as long as their runs say", "doctor_journals"),
-  view("runs know how many items are open", "doctor_open_items"),
-  view("ending runs have something left to contain", "doctor_endings"),
-  view("no lost claim waits for its judgement", "doctor_lost_claims"),
-  view("no run is quarantined", "doctor_quarantined_runs"),
-  view("no open run asks for a person", "doctor_runs_with_attention"),
+  view("integrity", "open deliveries agree with their run", "doctor_open_deliveries"),
+  view("integrity", "working runs have an open delivery", "doctor_working_runs"),
+  view("integrity", "terminal runs have nothing open", "doctor_terminal_runs"),
+  view("integrity", "pending deliveries have a next publication", "doctor_pending_deliveries"),
+  view("integrity", "journals are as long as their runs say", "doctor_journals"),
+  view("integrity", "runs know how many items are open", "doctor_open_items"),
+  view("integrity", "ending runs have something left to contain", "doctor_endings"),
+  view("attention", "no lost claim waits for its judgement", "doctor_lost_claims"),
+  view("attention", "no run is quarantined", "doctor_quarantined_runs"),
+  view("attention", "no open run asks for a person", "doctor_runs_with_attention"),
 ] as const;
 
-function view(check: string, name: string): { check: string; statement: Statement } {
+function view(
+  kind: CheckKind,
+  check: string,
+  name: string,
+): { kind: CheckKind; check: string; statement: Statement } {
   return {
+    kind,
     check,
     statement: readStatement(
       name.replace("_", ".").replaceAll("_", "-"),
@@ -50,13 +59,14 @@ export async function examine(executor: Executor): Promise<DoctorCheck[]> {
   const results: DoctorCheck[] = [
     {
       check: "the schema is up to date",
+      kind: "integrity",
       ok: version.applied === version.known,
       rows: version.applied === version.known ? [] : [version],
     },
   ];
-  for (const { check: name, statement } of CHECKS) {
+  for (const { check, kind, statement } of CHECKS) {
     const found = await executor.run(statement, []);
-    results.push({ check: name, ok: found.length === 0, rows: found });
+    results.push({ check, kind, ok: found.length === 0, rows: found });
   }
   return results;
 }

@@ -174,7 +174,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 const PUBLICATION_PATIENCE_MS = 2_000;
 
 async function inTime(publication: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const patience = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, PUBLICATION_PATIENCE_MS);
   });

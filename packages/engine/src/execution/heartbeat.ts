@@ -38,7 +38,7 @@ export class Heartbeat {
   readonly #carried = new Set<Beating>();
   #proven: Moment;
   #lastBeat: Moment;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #underWay: Promise<void> | undefined;
   /** The last call that changes visibilities; no beat of the ledger waits for SQS. */
   #extending: Promise<void> | undefined;

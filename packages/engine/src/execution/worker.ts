@@ -170,7 +170,7 @@ function carriedRun(claim: ClaimedRun, wanted: Wanted | undefined) {
 
 /** Whether the work has ended before this many milliseconds have passed. Leaves no timer. */
 async function beforeTheEnd(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const end = new Promise<false>((resolve) => {
     timer = setTimeout(() => resolve(false), Math.min(Math.max(0, milliseconds), LONGEST_TIMER_MS));
   });

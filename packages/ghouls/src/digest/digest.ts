@@ -10,13 +10,24 @@ const TAG = "ghouls-workflow-1";
 /** Digests by `<name>@<version>`, made where the sources are, for a bundle that no longer has them. */
 export type DigestManifest = Readonly<Record<string, string>>;
 
-/** The manifest of a configuration: put into a bundle at its build under the alias `#manifest`. */
-export async function digestManifest(config: {
-  readonly workflows: readonly AnyWorkflow[];
-}): Promise<DigestManifest> {
+/** Gives the text of a module. */
+export type ReadModule = (file: string) => Promise<string>;
+
+const readFromDisk: ReadModule = (file) => readFile(file, "utf8");
+
+/**
+ * The manifest of a configuration: put into a bundle at its build under the alias `#manifest`.
+ * @param read gives the texts; a build passes its own, so that both see the same text
+ */
+export async function digestManifest(
+  config: { readonly workflows: readonly AnyWorkflow[] },
+  read: ReadModule = readFromDisk,
+): Promise<DigestManifest> {
   return Object.fromEntries(
     await Promise.all(
-      config.workflows.map(async (workflow) => [keyOf(workflow), await workflowDigest(workflow)] as const),
+      config.workflows.map(
+        async (workflow) => [keyOf(workflow), await workflowDigest(workflow, read)] as const,
+      ),
     ),
   );
 }
@@ -51,7 +62,10 @@ function keyOf(workflow: AnyWorkflow): string {
  * module that it reaches by static imports, as it is printed with types, comments, quotes and white space normalised.
  * Names of local variables count; packages do not, their versions stand in the lock file.
  */
-export async function workflowDigest(workflow: AnyWorkflow): Promise<string> {
+export async function workflowDigest(
+  workflow: AnyWorkflow,
+  read: ReadModule = readFromDisk,
+): Promise<string> {
   if (workflow.module === undefined) {
     throw new Error(
       `workflow "${workflow.name}": the module that defines it is not known; pass module: import.meta.url`,
@@ -60,7 +74,7 @@ export async function workflowDigest(workflow: AnyWorkflow): Promise<string> {
   const root = projectRootOf(workflow.module);
   const modules = await localModules(workflow.module, root);
   const sources = await Promise.all(
-    modules.map(async ({ path, file }) => [path, sha256(await normalised(file))]),
+    modules.map(async ({ path, file }) => [path, sha256(await normalised(file, await read(file)))]),
   );
   return sha256(
     canonicalText({
@@ -91,8 +105,7 @@ const LOADERS: Readonly<Record<string, "ts" | "tsx" | "js" | "jsx">> = {
 };
 
 /** The text of a module without what does not change its meaning. */
-async function normalised(file: string): Promise<string> {
-  const text = await readFile(file, "utf8");
+async function normalised(file: string, text: string): Promise<string> {
   const extension = extname(file);
   if (extension === ".json") return canonicalText(JSON.parse(text));
   const loader = LOADERS[extension];

@@ -1,0 +1,86 @@
+import { relative } from "node:path";
+import type { DeploymentPlan } from "@ghouls/functions";
+import { logicalName, type Components, type Value } from "./platform.ts";
+import type { Project } from "./project.ts";
+import type { References } from "./references.ts";
+
+type FunctionPlan = DeploymentPlan["functions"][number];
+export type Fn = InstanceType<Components["sst"]["aws"]["Function"]>;
+
+export interface FunctionParts {
+  readonly components: Components;
+  readonly project: Project;
+  readonly references: References;
+  readonly vpc:
+    | { readonly privateSubnets: Value<string[]>; readonly securityGroups: Value<string[]> }
+    | undefined;
+}
+
+/** Lambda alone: the component's own trust policy lets every principal of the account in as well. */
+const TRUST = JSON.stringify({
+  Version: "2012-10-17",
+  Statement: [{ Effect: "Allow", Principal: { Service: "lambda.amazonaws.com" }, Action: "sts:AssumeRole" }],
+});
+
+/** What a function inside a VPC needs to have network interfaces; AWS takes no narrower resource for it. */
+const VPC_ACCESS = "arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole";
+
+/** The log group of every function, made first: a role names its own. */
+export function makeLogs({ aws }: Components, plan: DeploymentPlan, references: References): void {
+  for (const { id, logDays } of plan.functions) {
+    const log = new aws.cloudwatch.LogGroup(logicalName(`${id}-log`), {
+      name: `/ghouls/${$app.name}/${$app.stage}/${id}`,
+      retentionInDays: logDays,
+    });
+    references.set(`function.${id}.log.arn`, log.arn);
+    references.set(`function.${id}.log.name`, log.name);
+  }
+}
+
+/**
+ * A function of the plan with a role of its own.
+ * @param after what must have happened before its code is switched
+ */
+export function makeFunction(
+  plan: FunctionPlan,
+  { components: { sst }, project, references, vpc }: FunctionParts,
+  after: readonly $util.Resource[] = [],
+): Fn {
+  const bundle = project.built.functions.find(({ entry }) => entry === plan.entry);
+  if (bundle === undefined) throw new Error(`the build has no ${plan.entry}`);
+  const made = new sst.aws.Function(logicalName(plan.id), {
+    bundle: relative(process.cwd(), bundle.folder),
+    handler: plan.handler,
+    runtime: plan.runtime,
+    architecture: plan.architecture,
+    timeout: `${plan.timeoutSeconds} seconds`,
+    memory: `${plan.memoryMb} MB`,
+    environment: references.fillAll(plan.environment),
+    permissions: plan.statements.map(({ actions, resources, conditions }) => ({
+      actions: [...actions],
+      resources: resources.map((resource) => references.fill(resource)),
+      ...(conditions === undefined
+        ? {}
+        : { conditions: conditions.map((one) => ({ ...one, values: [...one.values] })) }),
+    })),
+    logging: { logGroup: references.fill(`\${function.${plan.id}.log.name}`) },
+    ...(plan.reserved === null ? {} : { concurrency: { reserved: plan.reserved } }),
+    ...(vpc === undefined ? {} : { vpc }),
+    dev: false,
+    transform: {
+      role: (role) => {
+        role.assumeRolePolicy = TRUST;
+        role.managedPolicyArns = vpc === undefined ? [] : [VPC_ACCESS];
+      },
+      // The component adds a key for links, and there are none.
+      function: (args, options) => {
+        args.environment = { variables: references.fillAll(plan.environment) };
+        // What a component depends on does not reach the resources inside it.
+        options.dependsOn = [...after];
+      },
+    },
+  });
+  references.set(`function.${plan.id}.arn`, made.arn);
+  references.set(`function.${plan.id}.name`, made.name);
+  return made;
+}

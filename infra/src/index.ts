@@ -1,0 +1,68 @@
+import { deploy, functionOf } from "./deploy.ts";
+import { makeAlarms, makeDashboard } from "./alarms.ts";
+import { makeLogs } from "./functions.ts";
+import { makeHttp } from "./http.ts";
+import { makeEndpoints } from "./network.ts";
+import type { GhoulsOptions, GhoulsOutputs, Platform } from "./options.ts";
+import { nameGiven, planOptionsOf } from "./plan-options.ts";
+import type { Components, Value } from "./platform.ts";
+import { readProject } from "./project.ts";
+import { guardQueue, makeQueues, subscribe } from "./queues.ts";
+import { References } from "./references.ts";
+import { makeSchedule } from "./schedule.ts";
+import { makeTable } from "./table.ts";
+
+export type {
+  DatabaseOptions,
+  GhoulsOptions,
+  GhoulsOutputs,
+  Input,
+  Platform,
+  VpcOptions,
+} from "./options.ts";
+
+/**
+ * Ghouls on AWS: queues, functions, HTTP API, table, schedule, alarms and dashboard, planned by the project's own
+ * `ghouls.config.ts` and built by its own `ghouls` (design.md §7).
+ * @param platform `{ sst, aws }`, the globals of sst.config.ts
+ * @throws Error where the configuration cannot be deployed, with what to do
+ */
+export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutputs {
+  const components = platform as Components;
+  const project = readProject(options.config, planOptionsOf(options));
+  const { plan } = project;
+  const references = new References();
+  nameGiven(options, references);
+  references.set("build", project.built.build);
+
+  if (options.vpc !== undefined) makeEndpoints(components, plan, options.vpc);
+  const table = makeTable(components, plan, references);
+  const queues = makeQueues(components, plan, references);
+  makeLogs(components, plan, references);
+  const functions = deploy(plan, { components, project, references, vpc: vpcOf(options) });
+
+  const outside = (options.senders ?? []) as readonly Value<string>[];
+  for (const queue of queues) {
+    subscribe(queue, functionOf(functions, queue.plan.mapping.function).arn);
+    const senders = queue.plan.senders.map((id) => functionOf(functions, id).nodes.role.arn);
+    guardQueue(components, queue, [...senders, ...outside]);
+  }
+  const api = makeHttp(components, plan, functions, references);
+  makeSchedule(components, plan, functions);
+  makeAlarms(components, plan, references, options.alarms?.topic as Value<string> | undefined);
+  makeDashboard(components, plan, references);
+  return {
+    api: api.url,
+    table: table.name,
+    queues: Object.fromEntries(queues.map(({ plan: { name }, queue }) => [name, queue.url])),
+    connections: plan.connections.worst,
+  };
+}
+
+function vpcOf({ vpc }: GhoulsOptions) {
+  if (vpc === undefined) return undefined;
+  return {
+    privateSubnets: vpc.subnets as Value<string[]>,
+    securityGroups: vpc.securityGroups as Value<string[]>,
+  };
+}

@@ -1,0 +1,42 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { act, withJson, type CommonOptions, type Context } from "../command.ts";
+import { EXIT } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { jsonText, table } from "../printable.ts";
+
+interface BuildCommandOptions extends CommonOptions {
+  readonly config: string;
+  readonly out: string;
+}
+
+/** `ghouls build`: the functions of a configuration, each as a folder for Lambda. */
+export function addBuild(program: Command, context: Context): void {
+  const command = withJson(program.command("build"))
+    .description("bundle the functions, each as a folder for Lambda")
+    .option("--config <file>", "the configuration", "ghouls.config.ts")
+    .option("--out <folder>", "where they go; what an earlier build left there is gone", ".ghouls/functions");
+  const options = () => command.opts<BuildCommandOptions>();
+  command.action(act(context, options, () => build(context.io, options())));
+}
+
+async function build(io: Io, options: BuildCommandOptions): Promise<number> {
+  const deployment = await io.loadDeployment();
+  const built = await deployment.buildFunctions({
+    config: resolve(io.cwd, options.config),
+    out: resolve(io.cwd, options.out),
+  });
+  if (options.json === true) {
+    io.out(`${jsonText(built)}\n`);
+    return EXIT.ok;
+  }
+  const functions = built.functions.map(({ entry, bytes, folder }) => [entry, kilobytes(bytes), folder]);
+  const workflows = Object.entries(built.workflows).map(([name, digest]) => [name, digest]);
+  io.out(`${table(["FUNCTION", "SIZE", "FOLDER"], functions)}\n${table(["WORKFLOW", "DIGEST"], workflows)}`);
+  io.out(`\nbuild ${built.build}\n`);
+  return EXIT.ok;
+}
+
+function kilobytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1_000)} kB`;
+}

@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Plugin } from "esbuild";
+import { GhoulsError } from "@ghouls/core";
+import { digestManifest, loadConfig, type DigestManifest } from "ghouls";
+import { ENTRIES, type Entry } from "../plan/functions.ts";
+import { absentPackages } from "./absent.ts";
+import { buildSources, type Sources } from "./sources.ts";
+
+export interface BuildOptions {
+  /** Path of ghouls.config.ts. */
+  readonly config: string;
+  /** Folder that gets one folder for each function. What it held is gone. */
+  readonly out: string;
+}
+
+export interface BuiltFunction {
+  readonly entry: Entry;
+  /** The folder to deploy: index.mjs and its chunks. */
+  readonly folder: string;
+  readonly handler: "index.handler";
+  /** All of its files together. */
+  readonly bytes: number;
+}
+
+export interface Built {
+  /** Digest over all files: the same sources give the same build. */
+  readonly build: string;
+  readonly functions: readonly BuiltFunction[];
+  /** Digest by `<name>@<version>`, as it stands in the bundles. */
+  readonly workflows: DigestManifest;
+}
+
+/** Marks a folder as one that a build may empty. */
+const MARK = ".ghouls-build";
+
+/**
+ * Bundles the functions of a configuration, each as a folder for Lambda. The digests of its workflows are made over the
+ * very texts that are bundled (design.md §5).
+ * @throws GhoulsError configuration_invalid where the configuration cannot be loaded or bundled, or `out` holds something else
+ */
+export async function buildFunctions(options: BuildOptions): Promise<Built> {
+  const { config, path: configPath, root } = await loadConfig(options.config);
+  const out = resolve(options.out);
+  await emptied(out);
+  const sources = buildSources();
+  const workflows = await digestManifest(config, sources.read);
+  const parts: Parts = { configPath, root, manifest: workflows, sources };
+  const functions = await Promise.all(ENTRIES.map((entry) => bundle(entry, join(out, entry), parts)));
+  return { build: await digestOfFolders(functions), functions, workflows };
+}
+
+interface Parts {
+  readonly configPath: string;
+  readonly root: string;
+  readonly manifest: DigestManifest;
+  readonly sources: Sources;
+}
+
+async function bundle(entry: Entry, folder: string, parts: Parts): Promise<BuiltFunction> {
+  const { build } = await import("esbuild");
+  await mkdir(folder, { recursive: true });
+  try {
+    await build({
+      entryPoints: { index: fileURLToPath(import.meta.resolve(`@ghouls/functions/${entry}`)) },
+      outdir: folder,
+      absWorkingDir: parts.root,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      target: "node24",
+      // Loaded when they are needed: an SDK is half of a cold start.
+      splitting: true,
+      outExtension: { ".js": ".mjs" },
+      chunkNames: "chunk-[hash]",
+      mainFields: ["module", "main"],
+      // Names stay, so that a stack trace can be read.
+      minifyWhitespace: true,
+      minifySyntax: true,
+      legalComments: "none",
+      // Digests are made at the build; the native bindings of pg are another driver.
+      external: ["esbuild", "pg-native"],
+      banner: { js: REQUIRE },
+      logLevel: "silent",
+      plugins: [entrancePlugin(parts), absentPackages, parts.sources.plugin],
+    });
+  } catch (error) {
+    throw new GhoulsError("configuration_invalid", `the function ${entry} cannot be bundled`, {
+      fix: (error instanceof Error ? error.message : String(error)).slice(0, 1_000),
+      cause: error,
+    });
+  }
+  return { entry, folder, handler: "index.handler", bytes: await bytesOf(folder) };
+}
+
+/** CommonJS packages inside an ES module ask for it. */
+const REQUIRE =
+  "import { createRequire as ghoulsRequire } from 'node:module'; const require = ghoulsRequire(import.meta.url);";
+
+/** Puts the user's configuration and the manifest behind the two aliases of the handlers. */
+function entrancePlugin({ configPath, manifest }: Parts): Plugin {
+  return {
+    name: "ghouls-entrance",
+    setup: (build) => {
+      build.onResolve({ filter: /^#config$/ }, () => ({ path: configPath }));
+      build.onResolve({ filter: /^#manifest$/ }, () => ({ path: "manifest", namespace: "ghouls" }));
+      build.onLoad({ filter: /^manifest$/, namespace: "ghouls" }, () => ({
+        contents: JSON.stringify(manifest),
+        loader: "json",
+      }));
+    },
+  };
+}
+
+/** Empties a folder that a build made; one that holds anything else is not ours to empty. */
+async function emptied(out: string): Promise<void> {
+  await mkdir(out, { recursive: true });
+  const names = await readdir(out);
+  if (names.length > 0 && !names.includes(MARK)) {
+    throw new GhoulsError("configuration_invalid", `${out} is not empty, and no build made it`, {
+      fix: "Name an empty folder with --out.",
+    });
+  }
+  await Promise.all(names.map((name) => rm(join(out, name), { recursive: true, force: true })));
+  await writeFile(join(out, MARK), "Made by ghouls build; the next build empties this folder.\n");
+}
+
+async function filesOf(folder: string): Promise<string[]> {
+  return (await readdir(folder)).toSorted();
+}
+
+async function bytesOf(folder: string): Promise<number> {
+  const files = await filesOf(folder);
+  const sizes = await Promise.all(files.map(async (file) => (await readFile(join(folder, file))).byteLength));
+  return sizes.reduce((total, size) => total + size, 0);
+}
+
+async function digestOfFolders(functions: readonly BuiltFunction[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const { entry, folder } of functions) {
+    for (const file of await filesOf(folder)) {
+      hash.update(`${entry}/${file}\0`).update(await readFile(join(folder, file)));
+    }
+  }
+  return hash.digest("hex").slice(0, 32);
+}

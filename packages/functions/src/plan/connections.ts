@@ -1,0 +1,61 @@
+import { GhoulsError } from "@ghouls/core";
+import type { FunctionPlan } from "./functions.ts";
+import type { PlanOptions } from "./options.ts";
+
+export interface ConnectionsPlan {
+  /** Connections of one execution environment. */
+  readonly perEnvironment: number;
+  /** Environments at the same time at most, while nothing is deployed. */
+  readonly environments: number;
+  /** While one is: the old code's environments keep their connections until Lambda reaps them. */
+  readonly whileDeploying: number;
+  /** Connections in the worst case. */
+  readonly worst: number;
+  readonly limit: number;
+}
+
+/**
+ * The most connections that the functions can hold at once, held against what the server leaves to them. A function with
+ * reserved executions cannot pass them; all others together cannot pass what the reservations leave of the account.
+ * @throws GhoulsError configuration_invalid where the worst case does not fit
+ */
+export function planConnections(
+  functions: readonly FunctionPlan[],
+  perEnvironment: number,
+  { concurrency, database }: PlanOptions,
+): ConnectionsPlan {
+  const reserving = functions.filter(({ reserved }) => reserved !== null);
+  const reserved = sum(reserving.map((one) => Math.min(one.reserved ?? 0, one.executions ?? Infinity)));
+  const taken = sum(reserving.map((one) => one.reserved ?? 0));
+  const left = concurrency.account - taken;
+  if (left < 1) {
+    throw new GhoulsError(
+      "configuration_invalid",
+      `${taken} executions are reserved, and the account has ${concurrency.account}`,
+      { fix: "Reserve less, or set concurrency.account to the account's limit." },
+    );
+  }
+  const others = sum(
+    functions.filter((one) => one.reserved === null).map((one) => one.executions ?? Infinity),
+  );
+  const environments = reserved + Math.min(left, others);
+  const whileDeploying = environments * 2;
+  const worst = whileDeploying * perEnvironment;
+  if (worst > database.maxConnections) {
+    throw new GhoulsError(
+      "configuration_invalid",
+      `in the worst case the functions hold ${worst} connections, and database.maxConnections is ${database.maxConnections}`,
+      {
+        fix:
+          `${environments} environments with ${perEnvironment} connections each, twice while a deploy replaces them: ` +
+          "lower queues.<name>.concurrency or database.poolSize, reserve executions for admission and api, put a pooler " +
+          "in front of PostgreSQL, or raise database.maxConnections to what the server really has.",
+      },
+    );
+  }
+  return { perEnvironment, environments, whileDeploying, worst, limit: database.maxConnections };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,167 @@
+import { GhoulsError, durationMs, queueUrlVariable, type QueueSettings } from "@ghouls/core";
+import { ref, type Reference } from "./names.ts";
+import type { PlanOptions } from "./options.ts";
+import { workerOf, type QueuePlan } from "./queues.ts";
+import { connects, consumes, hint, sends, writesLog, type StatementPlan } from "./statements.ts";
+
+/** The bundles; a worker's serves every queue. */
+export const ENTRIES = ["admission", "api", "worker", "reconciler", "migrate", "preflight"] as const;
+export type Entry = (typeof ENTRIES)[number];
+
+export interface FunctionPlan {
+  readonly id: string;
+  /** Which bundle it runs. */
+  readonly entry: Entry;
+  readonly handler: "index.handler";
+  readonly runtime: "nodejs24.x";
+  readonly architecture: "arm64";
+  readonly timeoutSeconds: number;
+  readonly memoryMb: number;
+  /** Executions that are reserved for it; null where none are. */
+  readonly reserved: number | null;
+  /** Executions at the same time at most; null where only the account's limit ends them. */
+  readonly executions: number | null;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly statements: readonly StatementPlan[];
+  readonly logDays: number;
+  /** Whether its code is switched only after the migration and the preflight. */
+  readonly afterPreflight: boolean;
+  readonly arn: Reference;
+}
+
+/** Below the limit of API Gateway's integrations, which is 30 s. Source: "Quotas for HTTP APIs". */
+const HTTP_TIMEOUT_SECONDS = 29;
+/** Below the minute between two invocations, so that they do not overlap. */
+const RECONCILER_TIMEOUT_SECONDS = 50;
+const MIGRATE_TIMEOUT_SECONDS = 900;
+const PREFLIGHT_TIMEOUT_SECONDS = 120;
+/** The scheduler delivers at least once: two may run at the same time. */
+const RECONCILER_EXECUTIONS = 2;
+
+interface Parts {
+  readonly queues: readonly QueuePlan[];
+  readonly settings: Readonly<Record<string, QueueSettings>>;
+  readonly schema: string;
+  readonly hint: boolean;
+  readonly options: PlanOptions;
+}
+
+/** @throws GhoulsError configuration_invalid for a reservation of a function that is none */
+export function planFunctions(parts: Parts): FunctionPlan[] {
+  const planned = [
+    httpFunction("admission", parts),
+    httpFunction("api", parts),
+    ...parts.queues.map((queue) => workerFunction(queue, parts)),
+    reconcilerFunction(parts),
+    deployFunction("migrate", MIGRATE_TIMEOUT_SECONDS, parts),
+    deployFunction("preflight", PREFLIGHT_TIMEOUT_SECONDS, parts),
+  ];
+  const unknown = Object.keys(parts.options.concurrency.reserved).find(
+    (id) => !planned.some((one) => one.id === id),
+  );
+  if (unknown === undefined) return planned;
+  throw new GhoulsError(
+    "configuration_invalid",
+    `concurrency.reserved names "${unknown}", which is no function`,
+    {
+      fix: `Name one of: ${planned.map(({ id }) => id).join(", ")}.`,
+    },
+  );
+}
+
+function httpFunction(id: "admission" | "api", parts: Parts): FunctionPlan {
+  const { queues, options } = parts;
+  return planned(id, id, parts, {
+    timeoutSeconds: HTTP_TIMEOUT_SECONDS,
+    memoryMb: options.memory.http,
+    executions: null,
+    environment: id === "admission" ? { ...queueUrls(queues), ...table(parts) } : {},
+    statements: id === "admission" ? [sends(queues), ...(parts.hint ? [hint("lowers")] : [])] : [],
+  });
+}
+
+function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan {
+  const settings = parts.settings[queue.name];
+  return planned(workerOf(queue.name), "worker", parts, {
+    timeoutSeconds: Math.ceil(durationMs(settings?.functionTimeout ?? "15m") / 1_000),
+    memoryMb: parts.options.memory.worker,
+    executions: queue.mapping.maximumConcurrency,
+    // A hop's next delivery goes into the queue that it came from.
+    environment: { ...queueUrls([queue]), ...table(parts) },
+    statements: [consumes(queue), sends([queue]), ...(parts.hint ? [hint("lowers")] : [])],
+  });
+}
+
+function reconcilerFunction(parts: Parts): FunctionPlan {
+  return planned("reconciler", "reconciler", parts, {
+    timeoutSeconds: RECONCILER_TIMEOUT_SECONDS,
+    memoryMb: parts.options.memory.reconciler,
+    executions: RECONCILER_EXECUTIONS,
+    environment: { ...queueUrls(parts.queues), ...table(parts) },
+    statements: [sends(parts.queues), ...(parts.hint ? [hint("keeps")] : [])],
+  });
+}
+
+/** The two that a deploy invokes: they stand before the switch of code, and nobody else calls them. */
+function deployFunction(id: "migrate" | "preflight", timeoutSeconds: number, parts: Parts): FunctionPlan {
+  const shape = { timeoutSeconds, memoryMb: parts.options.memory.deploy, executions: 1 };
+  if (id === "preflight")
+    return {
+      ...planned(id, id, parts, { ...shape, environment: {}, statements: [] }),
+      afterPreflight: false,
+    };
+  const { applicationRole } = parts.options.database;
+  const made = planned(id, id, parts, { ...shape, environment: {}, statements: [] }, "migrator");
+  return {
+    ...made,
+    afterPreflight: false,
+    environment: { ...made.environment, GHOULS_APPLICATION_ROLE: applicationRole },
+  };
+}
+
+function planned(
+  id: string,
+  entry: Entry,
+  { schema, options }: Parts,
+  shape: Pick<FunctionPlan, "timeoutSeconds" | "memoryMb" | "executions" | "environment" | "statements">,
+  as: "application" | "migrator" = "application",
+): FunctionPlan {
+  return {
+    id,
+    entry,
+    handler: "index.handler",
+    runtime: "nodejs24.x",
+    architecture: "arm64",
+    reserved: options.concurrency.reserved[id] ?? null,
+    logDays: options.logDays,
+    afterPreflight: true,
+    arn: ref(`function.${id}.arn`),
+    ...shape,
+    environment: {
+      DATABASE_DRIVER: options.database.driver,
+      ...connection(as, options.database),
+      GHOULS_SCHEMA: schema,
+      GHOULS_BUILD: ref("build"),
+      ...shape.environment,
+    },
+    statements: [writesLog(id), ...connects(as, options.database), ...shape.statements],
+  };
+}
+
+/** Where the connection string comes from. No variable holds a password. */
+function connection(
+  as: "application" | "migrator",
+  { auth }: PlanOptions["database"],
+): Record<string, string> {
+  const name = as === "application" ? "DATABASE" : "GHOULS_MIGRATION_DATABASE";
+  if (auth === "secret") return { [`${name}_SECRET_ARN`]: ref(`database.${as}.secret.arn`) };
+  return { [`${name}_URL`]: ref(`database.${as}.url`), DATABASE_AUTH: "iam" };
+}
+
+function queueUrls(queues: readonly QueuePlan[]): Record<string, string> {
+  return Object.fromEntries(queues.map(({ name, url }) => [queueUrlVariable(name), url]));
+}
+
+function table({ hint: on }: Parts): Record<string, string> {
+  return on ? { EVENTS_TABLE: ref("table.name") } : {};
+}

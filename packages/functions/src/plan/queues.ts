@@ -1,0 +1,83 @@
+import { GhoulsError, durationMs, type QueueSettings } from "@ghouls/core";
+import { ref, type Reference } from "./names.ts";
+
+export interface QueuePlan {
+  /** Its name in the configuration. */
+  readonly name: string;
+  /** At or above the timeout of its worker: Lambda refuses a mapping otherwise. The worker shortens it for what it takes. */
+  readonly visibilitySeconds: number;
+  readonly retentionSeconds: number;
+  readonly deadLetter: { readonly retentionSeconds: number; readonly maxReceiveCount: number };
+  /** Which functions may send; the queue's policy refuses everybody else. */
+  readonly senders: readonly string[];
+  readonly mapping: {
+    readonly function: string;
+    readonly batchSize: number;
+    readonly maximumConcurrency: number;
+    readonly responses: "ReportBatchItemFailures";
+  };
+  readonly arn: Reference;
+  readonly url: Reference;
+  readonly deadLetterArn: Reference;
+}
+
+/** The longest that SQS keeps a message. Source: Amazon SQS, "Message quotas". */
+const LONGEST_RETENTION_SECONDS = 14 * 86_400;
+/** The longest that Lambda lets a function run. Source: AWS Lambda, "Quotas". */
+const LONGEST_TIMEOUT_SECONDS = 900;
+/**
+ * High: throttling and give-backs burn receives, and the ledger decides about runs, not the queue. What arrives there is
+ * no failure of a run.
+ */
+const RECEIVES = 20;
+/** The least that SQS's event source mapping takes. Source: AWS Lambda, "Configuring maximum concurrency". */
+const LEAST_CONCURRENCY = 2;
+
+/** @throws GhoulsError configuration_invalid where Lambda could not run a queue as it is configured */
+export function planQueues(queues: Readonly<Record<string, QueueSettings>>): QueuePlan[] {
+  return Object.entries(queues).map(([name, settings]) => {
+    const timeout = Math.ceil(durationMs(settings.functionTimeout) / 1_000);
+    if (timeout > LONGEST_TIMEOUT_SECONDS) {
+      throw refused(
+        name,
+        `functionTimeout is ${settings.functionTimeout}`,
+        'Lambda ends a function after "15m" at the latest.',
+      );
+    }
+    if (settings.concurrency < LEAST_CONCURRENCY) {
+      throw refused(
+        name,
+        `concurrency is ${settings.concurrency}`,
+        "An SQS event source mapping takes 2 at least.",
+      );
+    }
+    const worker = workerOf(name);
+    return {
+      name,
+      visibilitySeconds: timeout,
+      retentionSeconds: LONGEST_RETENTION_SECONDS,
+      deadLetter: { retentionSeconds: LONGEST_RETENTION_SECONDS, maxReceiveCount: RECEIVES },
+      senders: ["admission", worker, "reconciler"],
+      mapping: {
+        function: worker,
+        batchSize: settings.batchSize,
+        maximumConcurrency: settings.concurrency,
+        responses: "ReportBatchItemFailures",
+      },
+      arn: ref(`queue.${name}.arn`),
+      url: ref(`queue.${name}.url`),
+      deadLetterArn: ref(`queue.${name}.deadLetter.arn`),
+    };
+  });
+}
+
+/** The function that serves a queue. */
+export function workerOf(queue: string): string {
+  return `worker-${queue}`;
+}
+
+function refused(queue: string, what: string, fix: string): GhoulsError {
+  return new GhoulsError("configuration_invalid", `the queue "${queue}" cannot be deployed: its ${what}`, {
+    fix,
+  });
+}

@@ -1,0 +1,68 @@
+import { ref } from "./names.ts";
+import type { PlanOptions } from "./options.ts";
+import type { QueuePlan } from "./queues.ts";
+
+/** One statement of a role, written by hand. No action and no resource is a `*`. */
+export interface StatementPlan {
+  readonly sid: string;
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+  readonly conditions?: readonly {
+    readonly test: string;
+    readonly variable: string;
+    readonly values: readonly string[];
+  }[];
+}
+
+/** Into the function's own log group; the trailing `:*` names its streams, as CloudWatch Logs wants it. */
+export function writesLog(id: string): StatementPlan {
+  return {
+    sid: "WriteLog",
+    actions: ["logs:CreateLogStream", "logs:PutLogEvents"],
+    resources: [`${ref(`function.${id}.log.arn`)}:*`],
+  };
+}
+
+export function sends(queues: readonly QueuePlan[]): StatementPlan {
+  return { sid: "Publish", actions: ["sqs:SendMessage"], resources: queues.map(({ arn }) => arn) };
+}
+
+/** What Lambda's poller does with the function's role, and the worker's own changes of visibility. */
+export function consumes(queue: QueuePlan): StatementPlan {
+  return {
+    sid: "Consume",
+    actions: [
+      "sqs:ReceiveMessage",
+      "sqs:DeleteMessage",
+      "sqs:ChangeMessageVisibility",
+      "sqs:GetQueueAttributes",
+    ],
+    resources: [queue.arn],
+  };
+}
+
+/** The one item of the table that says when the reconciler must look; "lowers" never reads it. */
+export function hint(what: "lowers" | "keeps"): StatementPlan {
+  return {
+    sid: "WakeHint",
+    actions: what === "lowers" ? ["dynamodb:UpdateItem"] : ["dynamodb:GetItem", "dynamodb:UpdateItem"],
+    resources: [ref("table.arn")],
+    conditions: [
+      { test: "ForAllValues:StringEquals", variable: "dynamodb:LeadingKeys", values: ["reconciler"] },
+    ],
+  };
+}
+
+/** How a function learns what it connects with: the application's role, or the migrator's. */
+export function connects(as: "application" | "migrator", database: PlanOptions["database"]): StatementPlan[] {
+  if (database.auth === "iam") {
+    return [{ sid: "Connect", actions: ["rds-db:connect"], resources: [ref(`database.${as}.user.arn`)] }];
+  }
+  const secret: StatementPlan = {
+    sid: "ReadSecret",
+    actions: ["secretsmanager:GetSecretValue"],
+    resources: [ref(`database.${as}.secret.arn`)],
+  };
+  if (!database.ownKey) return [secret];
+  return [secret, { sid: "DecryptSecret", actions: ["kms:Decrypt"], resources: [ref("database.key.arn")] }];
+}
