@@ -1,21 +1,24 @@
+import { ROUTE_KEYS } from "@ghouls/api";
 import type { Expected } from "./checks/check.ts";
 
-const SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret";
-export const APPLICATION_SECRET = `${SECRET}:ghouls/application-AbCdEf`;
-export const MIGRATION_SECRET = `${SECRET}:ghouls/migrator-AbCdEf`;
+/** How the functions of a variant come to the database, and what else each of them may do. */
+export interface Access {
+  readonly application: readonly string[];
+  readonly migrator: readonly string[];
+  /** The same for every function. */
+  readonly all?: readonly string[];
+}
 
-/** What the root's sst.config.ts reads. The last two it must not read: no function may get a connection string. */
-export const ENVIRONMENT = {
-  GHOULS_DATABASE_SECRET_ARN: APPLICATION_SECRET,
-  GHOULS_MIGRATION_DATABASE_SECRET_ARN: MIGRATION_SECRET,
-  DATABASE_URL: "postgres://app:a-password-of-the-application@db.example:5432/app",
-  GHOULS_MIGRATION_DATABASE_URL: "postgres://owner:a-password-of-the-migrator@db.example:5432/app",
+const VPC_ACCESS = "managed policy AWSLambdaVPCAccessExecutionRole";
+
+/** Reasons for patterns. A pattern that is not here is refused, and so is one here that nobody has. */
+const REASONS: Readonly<Record<string, string>> = {
+  log: "Lambda makes a log stream's name at run time; the group is the function's own",
+  [VPC_ACCESS]: "AWS takes no narrower resource than * for the network interfaces of a function in a VPC",
 };
 
-/** Streams of a function's own log group: CloudWatch Logs wants the pattern. */
+/** Streams of a function's own log group. */
 const log = (component: string) => `logs:CreateLogStream, logs:PutLogEvents on ${component}Log:*`;
-const secret = (arn: string) => `secretsmanager:GetSecretValue on ${arn}`;
-const application = secret(APPLICATION_SECRET);
 const HINT = "when ForAllValues:StringEquals dynamodb:LeadingKeys reconciler";
 const lowersHint = `dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`;
 const consumes = (queue: string) =>
@@ -23,50 +26,59 @@ const consumes = (queue: string) =>
 const sendsToBoth = "sqs:SendMessage on GhoulsRitesQueue, GhoulsRunsQueue";
 
 /** What each function may do, by hand: a new permission is a decision, and is written here first. */
-const PERMISSIONS: Expected["permissions"] = {
-  GhoulsAdmission: [log("GhoulsAdmission"), application, sendsToBoth, lowersHint],
-  GhoulsApi: [log("GhoulsApi"), application],
-  GhoulsWorkerRuns: [
-    log("GhoulsWorkerRuns"),
-    application,
-    consumes("GhoulsRunsQueue"),
-    "sqs:SendMessage on GhoulsRunsQueue",
-    lowersHint,
-  ],
-  GhoulsWorkerRites: [
-    log("GhoulsWorkerRites"),
-    application,
-    consumes("GhoulsRitesQueue"),
-    "sqs:SendMessage on GhoulsRitesQueue",
-    lowersHint,
-  ],
-  GhoulsReconciler: [
-    log("GhoulsReconciler"),
-    application,
-    sendsToBoth,
-    `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`,
-  ],
-  GhoulsMigrate: [log("GhoulsMigrate"), secret(MIGRATION_SECRET)],
-  GhoulsPreflight: [log("GhoulsPreflight"), application],
-  GhoulsSchedule: ["lambda:InvokeFunction on GhoulsReconcilerFunction"],
+const OWN: Readonly<Record<string, readonly string[]>> = {
+  GhoulsAdmission: [sendsToBoth, lowersHint],
+  GhoulsApi: [],
+  GhoulsWorkerRuns: [consumes("GhoulsRunsQueue"), "sqs:SendMessage on GhoulsRunsQueue", lowersHint],
+  GhoulsWorkerRites: [consumes("GhoulsRitesQueue"), "sqs:SendMessage on GhoulsRitesQueue", lowersHint],
+  GhoulsReconciler: [sendsToBoth, `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`],
+  GhoulsMigrate: [],
+  GhoulsPreflight: [],
 };
+const FUNCTIONS = Object.keys(OWN);
 
-const FUNCTIONS = Object.keys(PERMISSIONS).filter((name) => name !== "GhoulsSchedule");
+function permissionsWith({ application, migrator, all = [] }: Access): Expected["permissions"] {
+  const functions = Object.entries(OWN).map(([name, own]) => {
+    const database = name === "GhoulsMigrate" ? migrator : application;
+    return [name, [log(name), ...database, ...own, ...all]] as const;
+  });
+  return {
+    ...Object.fromEntries(functions),
+    GhoulsSchedule: ["lambda:InvokeFunction on GhoulsReconcilerFunction"],
+  };
+}
 
-export const EXPECTED: Expected = {
-  migrate: "GhoulsMigrate",
-  preflight: "GhoulsPreflight",
-  reconciler: "GhoulsReconciler",
-  routes: {},
-  senders: {
-    GhoulsRuns: ["GhoulsAdmission", "GhoulsWorkerRuns", "GhoulsReconciler"],
-    GhoulsRites: ["GhoulsAdmission", "GhoulsWorkerRites", "GhoulsReconciler"],
-  },
-  permissions: PERMISSIONS,
-  patterns: Object.fromEntries(
-    FUNCTIONS.map((name) => [log(name), "a log stream's name is made by Lambda at run time"]),
-  ),
-  reserved: {},
-  logDays: 30,
-  secretValues: ["a-password-of-the", "looked-up-secret-value"],
-};
+const ROUTES = Object.fromEntries([
+  ...ROUTE_KEYS.admission.map((route) => [route, "GhoulsAdmission"]),
+  ...ROUTE_KEYS.api.map((route) => [route, "GhoulsApi"]),
+  // What is no route is answered with a problem document.
+  ["$default", "GhoulsApi"],
+]) as Record<string, string>;
+
+/**
+ * What a deployment of the examples must be.
+ * @param senders ARNs of roles outside of it that publish
+ */
+export function expectedOf(access: Access, senders: readonly string[] = []): Expected {
+  return {
+    migrate: "GhoulsMigrate",
+    preflight: "GhoulsPreflight",
+    reconciler: "GhoulsReconciler",
+    routes: ROUTES,
+    senders: {
+      GhoulsRuns: ["GhoulsAdmission", "GhoulsWorkerRuns", "GhoulsReconciler", ...senders],
+      GhoulsRites: ["GhoulsAdmission", "GhoulsWorkerRites", "GhoulsReconciler", ...senders],
+    },
+    permissions: permissionsWith(access),
+    patterns: {
+      ...Object.fromEntries(FUNCTIONS.map((name) => [log(name), REASONS["log"] ?? ""])),
+      ...(access.all?.includes(VPC_ACCESS) ? { [VPC_ACCESS]: REASONS[VPC_ACCESS] ?? "" } : {}),
+    },
+    reserved: {},
+    logDays: 30,
+    secretValues: ["a-password-of-the", "looked-up-secret-value"],
+  };
+}
+
+/** In a VPC. */
+export const IN_VPC = [VPC_ACCESS];

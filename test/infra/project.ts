@@ -12,9 +12,8 @@ export interface Project {
   remove(): void;
 }
 
-export function createProject(from?: string): Project {
+export function createProject(): Project {
   const root = mkdtempSync(join(tmpdir(), "ghouls-sst-"));
-  if (from !== undefined) cpSync(from, root, { recursive: true });
   mkdirSync(join(root, ".sst"));
   symlinkSync(join(ROOT, ".sst/platform"), join(root, ".sst/platform"));
   cpSync(join(ROOT, ".sst/provider-lock.json"), join(root, ".sst/provider-lock.json"));
@@ -28,10 +27,20 @@ export function createProject(from?: string): Project {
   };
 }
 
+/** The repository as a project that is deployed from another folder, with a configuration of its own. */
+export function createRepositoryProject(config: string): Project {
+  const project = createProject();
+  for (const name of ["packages", "infra", "node_modules", "package.json", "package-lock.json"])
+    symlinkSync(join(ROOT, name), join(project.root, name));
+  project.write("sst.config.ts", config);
+  return project;
+}
+
 /** An sst.config.ts whose program is these statements. */
-export function configOf(statements: string): string {
+export function configOf(statements: string, app: object = {}): string {
+  const all = { name: "crypt", home: "aws", providers: { aws: { region: "eu-central-1" } }, ...app };
   return `export default $config({
-  app: () => ({ name: "crypt", home: "aws", providers: { aws: { region: "eu-central-1" } } }),
+  app: () => (${JSON.stringify(all)}),
   run: async () => {
     ${statements}
   },

@@ -5,6 +5,7 @@ export default defineConfig({
   root: fileURLToPath(new URL("../..", import.meta.url)),
   test: {
     include: ["test/infra/**/*.test.ts"],
+    globalSetup: ["test/infra/global-setup.ts"],
     // Recordings share .sst.
     fileParallelism: false,
     testTimeout: 60_000,

@@ -10,7 +10,7 @@ import * as queues from "./queues.ts";
 import * as secrets from "./secrets.ts";
 
 /** By what they hold. Each has a mutation that makes it speak (mutations.test.ts). */
-export const CHECKS = {
+const CHECKS = {
   "every queue has a dead-letter queue of its own that it redrives to late": queues.redrive,
   "dead-letter queues keep messages for 14 days": queues.retention,
   "a queue's visibility timeout is not below its function's timeout": queues.visibility,

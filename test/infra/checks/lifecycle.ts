@@ -2,12 +2,10 @@ import type { Check } from "./check.ts";
 import { allQueues, tables } from "./resources.ts";
 
 /** Events and hints are short-lived: without an expiry the table grows for ever. */
-export const expiry: Check = (graph) => {
-  if (tables(graph).length === 0) return ["there is no table"];
-  return tables(graph)
+export const expiry: Check = (graph) =>
+  tables(graph)
     .filter(({ inputs: { ttl } }) => ttl?.enabled !== true || !ttl.attributeName)
     .map(({ name }) => `${name} expires nothing`);
-};
 
 /** What `sst remove` would take with it. */
 export const removal: Check = (graph) => {

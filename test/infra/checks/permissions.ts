@@ -60,7 +60,7 @@ export const permissions: Check = (graph, expected) => {
 };
 
 /** What each role may do, in words: "sqs:SendMessage on GhoulsRunsQueue". A role goes by its component's name. */
-export function permissionsOf(graph: Graph): Record<string, string[]> {
+function permissionsOf(graph: Graph): Record<string, string[]> {
   return Object.fromEntries(
     roles(graph).map((role) => [
       role.name.replace(/Role$/, ""),

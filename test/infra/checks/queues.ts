@@ -18,7 +18,6 @@ const LONGEST_RETENTION = 14 * 86_400;
 
 export const redrive: Check = (graph) => {
   const targets = new Set<string>();
-  if (workQueues(graph).length === 0) return ["there is no queue"];
   return workQueues(graph).flatMap(({ name, inputs: { redrivePolicy } }) => {
     if (redrivePolicy === undefined) return [`${name} has no dead-letter queue`];
     const { deadLetterTargetArn: target, maxReceiveCount: receives } = redrivePolicy;
@@ -121,7 +120,9 @@ export const queueGuards: Check = (graph, { senders }) =>
     ];
   });
 
+/** A sender is a function of ours, or a role outside by its ARN. */
 function roleOf(graph: Parameters<Check>[0], component: string): string {
+  if (component.startsWith("arn:")) return component;
   const found = functions(graph).find((fn) => componentOf(fn) === component);
   return found?.inputs.role ?? `the role of ${component}, which is not here`;
 }

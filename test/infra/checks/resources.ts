@@ -3,7 +3,7 @@ import type { Graph, Resource } from "../record/graph.ts";
 import { Policy, json } from "./policies.ts";
 
 /** A resource with those of its inputs that a check reads. */
-export interface Typed<T> {
+interface Typed<T> {
   /** Its logical name in the program, such as "GhoulsRunsQueue". */
   readonly name: string;
   readonly resource: Resource;
