@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { attributesOf } from "./attributes.ts";
 import { answerRpc } from "./command-server.ts";
-import type { Engine, Monitor, Mocks, ReadRequest, RegisterRequest } from "./engine.ts";
+import type { Engine, Monitor, Mocks, ReadRequest, RegisterRequest, Rpc } from "./engine.ts";
 import type { App, Graph, JsonObject, Place, ProviderCall, Resource, RpcCall } from "./graph.ts";
 import { plainer } from "./plain.ts";
 import { answerOf } from "./provider-functions.ts";
@@ -15,8 +15,6 @@ export interface Recording {
   readonly place: Place;
   /** Where the graph goes as JSON. */
   readonly result: string;
-  /** False leaves `rpc.call` alone, where the server of a real SST command answers. */
-  readonly answersRpc: boolean;
 }
 
 interface Found {
@@ -48,7 +46,7 @@ export async function recordProgram(
   process.on("beforeExit", () => end(recording, found, outputs, errors));
   fixRandomNames();
   const plain = plainer(engine, root);
-  if (recording.answersRpc) answerCalls(engine, found, place, root, plain);
+  if (engine.rpc !== undefined) answerCalls(engine.rpc, found, place, root, plain);
   const latest: Latest = {};
   const mocks = mocksOf(found, place, plain, fail, latest);
   const { runtime } = engine.pulumi;
@@ -99,8 +97,8 @@ function fixRandomNames(): void {
   syncBuiltinESMExports();
 }
 
-function answerCalls(engine: Engine, found: Found, place: Place, root: string, plain: Plain): void {
-  engine.rpc.call = async (method, args) => {
+function answerCalls(rpc: Rpc, found: Found, place: Place, root: string, plain: Plain): void {
+  rpc.call = async (method, args) => {
     const asked = await plain(args as object);
     found.rpc.push({ method, args: asked });
     return answerRpc(method, asked, place, root);

@@ -27,7 +27,12 @@ export interface Engine {
     readonly Resource: Kind;
   };
   readonly MockMonitor: new (mocks: Mocks) => Monitor;
-  readonly rpc: { call(method: string, args: unknown): Promise<unknown> };
+  /** Of SST: it is answered here. Where it is left out, the server of a real SST command answers. */
+  readonly rpc?: Rpc;
+}
+
+export interface Rpc {
+  call(method: string, args: unknown): Promise<unknown>;
 }
 
 interface Kind {

@@ -47,7 +47,6 @@ export async function recordGraph(options: RecordOptions): Promise<Graph> {
       root,
       place: placeOf(options, region),
       result: join(scratch, "graph.json"),
-      answersRpc: true,
     };
     await bundle({
       root,
@@ -57,7 +56,8 @@ export async function recordGraph(options: RecordOptions): Promise<Graph> {
       globals: globalImports(root),
       code: `import { run } from ${JSON.stringify(join(platform, "src/auto/run.ts"))};
 import config from ${JSON.stringify(join(root, "sst.config.ts"))};
-${recorderCall(platform, recording)}(() => run(config.run));`,
+import { rpc } from ${JSON.stringify(join(platform, "src/components/rpc/rpc.ts"))};
+${recorderCall(recording, "rpc")}(() => run(config.run));`,
     });
     await runProgram(program, {
       ...options,
@@ -72,16 +72,21 @@ ${recorderCall(platform, recording)}(() => run(config.run));`,
   }
 }
 
-/** Code that waits for a program to be handed to it, and records it with the project's own Pulumi and SST. */
-function recorderCall(platform: string, recording: Recording): string {
+/**
+ * Code that waits for a program to be handed to it, and records it with the project's own Pulumi.
+ * @param rpc "rpc" where SST's own is answered here
+ */
+export function recorderCall(recording: Recording, rpc?: "rpc"): string {
   return `import * as pulumi from "@pulumi/pulumi";
 import { MockMonitor } from "@pulumi/pulumi/runtime/mocks.js";
-import { rpc } from ${JSON.stringify(join(platform, "src/components/rpc/rpc.ts"))};
 import { recordProgram } from ${JSON.stringify(join(RECORDER, "child.ts"))};
-((program) => recordProgram({ pulumi, MockMonitor, rpc }, ${JSON.stringify(recording)}, program))`;
+((program) => recordProgram({ pulumi, MockMonitor, ${rpc ?? ""} }, ${JSON.stringify(recording)}, program))`;
 }
 
-function placeOf(options: Pick<RecordOptions, "account" | "sqsUrl" | "answers">, region: string): Place {
+export function placeOf(
+  options: Pick<RecordOptions, "account" | "sqsUrl" | "answers">,
+  region: string,
+): Place {
   const { account = "123456789012", answers = {} } = options;
   return { account, region, answers, sqsUrl: options.sqsUrl ?? `https://sqs.${region}.amazonaws.com` };
 }
