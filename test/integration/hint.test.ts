@@ -87,6 +87,23 @@ describe("while nothing is open", () => {
   });
 });
 
+test("an item that waits for a person's word costs one look at each of its times, and the looks open nothing", async () => {
+  const run = await makeRun(db, { status: "FAILING" });
+  await db.admin("update ghouls.runs set open_items = 1 where run_id = $1", [run.runId]);
+  await db.admin(
+    `insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, tries, created_at, next_look_at)
+     values ($1, $2, 'worker', '1', 1, gen_random_uuid(), 'w', 8, ghouls.clock(), ghouls.clock())`,
+    [run.tenantId, run.runId],
+  );
+  await world.pass(3_600);
+  const before = await world.state();
+  expect(await world.minutes(45)).toEqual([1, 11, 21, 31, 41]);
+  expect((await world.state())?.version).toBe(before?.version);
+  // The operator's word ends the run, and lowers the hint before its commit.
+  await ledger.items.acknowledge(run, { kind: "worker", key: "1", by: "operator", words: "seen" });
+  expect((await world.state())?.version).toBeGreaterThan(before?.version ?? 0);
+});
+
 describe("whatever opens work lowers the hint:", () => {
   const lowered = async (opening: () => Promise<unknown>): Promise<void> => {
     const before = await world.state();

@@ -211,9 +211,9 @@ test("the reconciler publishes what an admission could not, and survives a ledge
   await db.admin(
     "update ghouls.deliveries set next_publication_at = ghouls.clock() where status = 'PENDING'",
   );
-  expect(await createReconciler(config, overrides)({}, context)).toMatchObject({
-    relay: { published: expect.toSatisfy((count: number) => count >= 1), error: undefined },
-  });
+  const report = await createReconciler(config, overrides)({}, context);
+  expect(report).toMatchObject({ relay: { published: expect.toSatisfy((count: number) => count >= 1) } });
+  expect(report).not.toHaveProperty("relay.error");
 
   const broken = createReconciler(config, {
     ...overrides,

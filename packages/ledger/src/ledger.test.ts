@@ -45,7 +45,9 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "intents.lastOfRun": "reads",
   "items.ofRun": "reads",
   "items.due": "reads",
-  "items.contain": "opens",
+  "items.contain":
+    "keeps: an item that is due is open, what becomes of it comes in the same commit, and only the reconciler calls it",
+  "items.containSooner": "opens",
   "items.acknowledge": "opens",
   "items.acknowledgeWorker": "opens",
   "evidence.reject": "keeps: evidence is part of nothing",

@@ -114,7 +114,9 @@ export function openLedger(options: LedgerOptions) {
     items: {
       ofRun: bind(database, items.readItems),
       due: bind(database, items.readDueItems),
-      contain: opening(database, beforeOpening, items.containRun),
+      contain: bind(database, items.containRun),
+      /** The same before an item is due: by whoever knows that it may be looked at now. */
+      containSooner: opening(database, beforeOpening, items.containRun),
       acknowledge: opening(database, beforeOpening, acknowledgements.acknowledgeItem),
       acknowledgeWorker: opening(database, beforeOpening, acknowledgements.acknowledgeWorker),
     },
