@@ -83,7 +83,9 @@ export function idleMonth({ queues, alarms, reconcilerGb }: Settings): Readonly<
   return {
     reconciler:
       looks *
-      (PRICES.lambdaRequest + ASSUMED.lookSeconds * reconcilerGb * PRICES.lambdaGbSecond + PRICES.scheduledInvocation),
+      (PRICES.lambdaRequest +
+        ASSUMED.lookSeconds * reconcilerGb * PRICES.lambdaGbSecond +
+        PRICES.scheduledInvocation),
     "wake hint": looks * PRICES.dynamoRead + (looks / 60) * PRICES.dynamoWrite,
     "empty polls": looks * ASSUMED.emptyPollsPerMinute * queues * PRICES.sqsRequest,
     logs: ((looks * ASSUMED.logBytesPerLook) / 1e9) * PRICES.logsGb,
@@ -122,7 +124,7 @@ export function total(parts: Readonly<Record<string, number>>): number {
 /** What the cost of a configuration's deployment depends on. */
 export async function settingsOf(config: string): Promise<Settings> {
   const loaded = await loadConfig(config);
-  const plan = planDeployment({ ...loaded.config, reconciler: { hint: true } });
+  const plan = planDeployment(loaded.config);
   const gb = (id: string) => (plan.functions.find((one) => one.id === id)?.memoryMb ?? 0) / 1_024;
   return {
     queues: plan.queues.length,
