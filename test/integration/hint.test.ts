@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { workflow } from "ghouls";
 import * as z from "zod";
-import type { QueuePort } from "@ghouls/core";
+import { noHint, type QueuePort } from "@ghouls/core";
 import { hintWorld } from "../support/hint-world.ts";
 import { makeRun } from "../support/factories.ts";
 import { SOMEBODY, requestOf } from "../support/world.ts";
@@ -235,6 +235,16 @@ describe("where DynamoDB", () => {
     expect(await world.minutes(60)).toEqual([60]);
     expect(await dropMessages()).toBe(1);
   });
+});
+
+test("where the hint is turned off, each invocation looks, and the ledger is not asked what is due next", async () => {
+  const asked = { ...ledger, nextLook: () => Promise.reject(new Error("asked")) };
+  const calls = await callsIn(async () => {
+    for (let invocation = 0; invocation < 3; invocation += 1)
+      expect(await world.invoke({ hint: noHint, ledger: asked })).toMatchObject({ relay: { pages: 1 } });
+  });
+  expect(calls).toEqual([]);
+  expect(warnings()).toEqual([]);
 });
 
 describe("the hint is not raised", () => {

@@ -56,6 +56,7 @@ function reconciler() {
   };
   let raised: boolean | undefined;
   const gated: WakeHint = {
+    keeps: hint.keeps,
     read: () => past("reads", () => hint.read()),
     lower: () => Promise.reject(new Error("a reconciler lowers nothing")),
     raise: (version, nowMs, dueAtMs) =>

@@ -46,6 +46,7 @@ export function openDynamoHint(options: DynamoHintOptions): DynamoHint {
   };
 
   return {
+    keeps: true,
     read: async () => {
       await faults("hint.before-read", TableName);
       const dynamo = await api();

@@ -89,6 +89,8 @@ export interface HintState {
  * connects, whoever lowers or raises goes on.
  */
 export interface WakeHint {
+  /** Whether a raise can come to anything; where it cannot, nobody need ask the ledger what is due next. */
+  readonly keeps: boolean;
   /** Undefined where there is no hint: connect. */
   read(): Promise<HintState | undefined>;
   /** Before work is opened: due no later than this, and the version moves in any case. */
@@ -102,6 +104,7 @@ export interface WakeHint {
 
 /** No hint: the reconciler connects every time. */
 export const noHint: WakeHint = {
+  keeps: false,
   read: () => Promise.resolve(undefined),
   lower: () => Promise.resolve(),
   raise: () => Promise.resolve(false),

@@ -34,7 +34,7 @@ export async function reconcileWhenDue(options: ReconcileWhenDueOptions): Promis
   const wake = wakeOf(read?.state, readAtMs);
   if (!wake.connect) return { skipped: true, until: new Date(wake.untilMs).toISOString() };
   const report = await reconcile(options);
-  if (read !== undefined && isWhole(report)) await raise(options, read.state, readAtMs);
+  if (hint.keeps && read !== undefined && isWhole(report)) await raise(options, read.state, readAtMs);
   return report;
 }
 
