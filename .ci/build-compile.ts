@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { importsOf } from "./build-imports.ts";
 
@@ -31,6 +31,45 @@ export function compile(root: string, folders: readonly string[], out: string, t
       exclude: NOT_PUBLISHED.map((pattern) => join(root, "packages", pattern)),
     }),
   );
+  runCompiler(root, config, tools);
+}
+
+/**
+ * Compiles the sources of a package without looking at types: what they rest on is not installed here.
+ * @param declarations the only ones that are kept: those that a user's compiler reads, which name no such type
+ * @throws Error with the compiler's words where it refuses
+ */
+export function compileUnchecked(
+  root: string,
+  path: string,
+  out: string,
+  declarations: readonly string[],
+): void {
+  mkdirSync(out, { recursive: true });
+  const config = join(out, "tsconfig.json");
+  writeFileSync(
+    config,
+    JSON.stringify({
+      extends: join(root, "tsconfig.json"),
+      compilerOptions: {
+        noCheck: true,
+        noEmit: false,
+        declaration: true,
+        rewriteRelativeImportExtensions: true,
+        rootDir: path,
+        outDir: out,
+        types: [],
+      },
+      include: [join(path, "src")],
+    }),
+  );
+  runCompiler(root, config, root);
+  for (const file of readdirSync(join(out, "src"))) {
+    if (file.endsWith(".d.ts") && !declarations.includes(file)) rmSync(join(out, "src", file));
+  }
+}
+
+function runCompiler(root: string, config: string, tools: string): void {
   const tsc = join(tools, "node_modules/typescript/bin/tsc");
   const { status, stdout, stderr, error } = spawnSync(process.execPath, [tsc, "--project", config], {
     cwd: root,

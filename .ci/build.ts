@@ -12,9 +12,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { compile, danglingImports, rewriteDeclaration } from "./build-compile.ts";
+import { compile, compileUnchecked, danglingImports, rewriteDeclaration } from "./build-compile.ts";
 import { manifestProblems, publishedManifest, type Manifest } from "./build-manifest.ts";
 
 /**
@@ -23,21 +23,21 @@ import { manifestProblems, publishedManifest, type Manifest } from "./build-mani
  */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+/** Its types are SST's, which a deploy unpacks: it is checked by the tests of the infrastructure. */
+const infra = join(root, "infra");
 
 interface Package {
-  /** Its folder under packages. */
+  /** Its folder's name. */
   readonly folder: string;
   readonly path: string;
   readonly manifest: Manifest;
 }
 
 function publicPackages(): Package[] {
-  return readdirSync(join(root, "packages"))
-    .filter((folder) => existsSync(join(root, "packages", folder, "package.json")))
-    .map((folder) => {
-      const path = join(root, "packages", folder);
-      return { folder, path, manifest: readManifest(join(path, "package.json")) };
-    })
+  const paths = readdirSync(join(root, "packages")).map((folder) => join(root, "packages", folder));
+  return [...paths, infra]
+    .filter((path) => existsSync(join(path, "package.json")))
+    .map((path) => ({ folder: basename(path), path, manifest: readManifest(join(path, "package.json")) }))
     .filter(({ manifest }) => manifest.private !== true);
 }
 
@@ -110,11 +110,13 @@ function main(): void {
   if (problems.length > 0) throw new Error(`the packages do not agree:\n${problems.join("\n")}`);
   const compiled = mkdtempSync(join(tmpdir(), "ghouls-build-"));
   try {
+    const checked = packages.filter(({ path }) => path !== infra);
     compile(
       root,
-      packages.map(({ folder }) => folder),
+      checked.map(({ folder }) => folder),
       compiled,
     );
+    compileUnchecked(root, infra, join(compiled, "infra"), ["index.d.ts", "options.d.ts"]);
     for (const one of packages) assemble(one, compiled);
   } finally {
     rmSync(compiled, { recursive: true, force: true });

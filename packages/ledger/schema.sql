@@ -310,6 +310,7 @@ CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_i
 CREATE INDEX containment_items_by_worker ON ghouls.containment_items USING btree (worker) WHERE ((acknowledged_at IS NULL) AND (kind = 'worker'::text));
 CREATE INDEX containment_items_due ON ghouls.containment_items USING btree (next_look_at) WHERE (acknowledged_at IS NULL);
 CREATE UNIQUE INDEX containment_items_pkey ON ghouls.containment_items USING btree (tenant_id, run_id, kind, key);
+CREATE INDEX deliveries_by_hold ON ghouls.deliveries USING btree (hold_expires_at) WHERE (status = 'HELD'::text);
 CREATE INDEX deliveries_by_lease ON ghouls.deliveries USING btree (lease_until) WHERE (status = 'CLAIMED'::text);
 CREATE INDEX deliveries_by_worker ON ghouls.deliveries USING btree (claimed_by) WHERE (status = 'CLAIMED'::text);
 CREATE UNIQUE INDEX deliveries_one_open ON ghouls.deliveries USING btree (tenant_id, run_id) WHERE (status = ANY (ARRAY['HELD'::text, 'PENDING'::text, 'CLAIMED'::text]));

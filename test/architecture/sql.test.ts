@@ -13,6 +13,8 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deliveries.record-worker-end": "a worker carries deliveries of any tenant",
   "deliveries.due-publications": "the relay serves every tenant",
   "deliveries.lapsed": "reanimation serves every tenant",
+  "deliveries.expired-holds": "hold expiry serves every tenant",
+  "ledger.next-look": "the reconciler's hint is one for all tenants",
   "items.due": "containment serves every tenant",
 };
 /** The checks of `ghouls doctor` span tenants: they are run by whoever operates the whole. */

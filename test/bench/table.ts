@@ -152,7 +152,7 @@ function median(values: readonly number[]): number {
 }
 
 /** Columns, the first to the left and the others to the right. */
-function grid(rows: readonly (readonly string[])[]): string[] {
+export function grid(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_cell, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   return rows.map((row) =>
     `  ${row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join("  ")}`.trimEnd(),

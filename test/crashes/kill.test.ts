@@ -173,7 +173,7 @@ describe("kill -9 of a worker", () => {
 });
 
 describe("kill -9 of a reconciler", () => {
-  /** A run to resume, one to end, and one whose message was lost: work for every pass. */
+  /** A run to resume, one to end, one whose message was lost and one that nobody released: work for every pass. */
   async function work(): Promise<Record<string, "DONE" | "FAILED">> {
     const worker = await victim([{ point: "worker.after-step", detail: "pay", action: "kill" }]);
     const resumes = await world.submit("three");
@@ -181,9 +181,15 @@ describe("kill -9 of a reconciler", () => {
     expect((await world.step(worker))?.kind).toBe("ended");
     const lost = await world.submit("three");
     for (const { receiptHandle } of await world.receive()) await world.queue.delete("runs", receiptHandle);
+    const held = await world.submit("three", null, { held: true, holdFor: "1m" });
     // Both are judged, and their time is over; the fate of the message shows after a minute.
     await world.advance(70);
-    return { [resumes.runId]: "DONE", [fails.runId]: "FAILED", [lost.runId]: "DONE" };
+    return {
+      [resumes.runId]: "DONE",
+      [fails.runId]: "FAILED",
+      [lost.runId]: "DONE",
+      [held.runId]: "FAILED",
+    };
   }
 
   test("at each of its points: the next pass finishes, and nothing happens twice", async () => {
@@ -204,13 +210,15 @@ describe("kill -9 of a reconciler", () => {
       "reanimation.after-judgement",
       "containment.after-select",
       "containment.after-look",
+      "holds.after-select",
+      "holds.after-expiry",
       "ledger.before-commit",
       "ledger.after-commit",
     ] as const) {
       expect(points, point).toContain(point);
     }
     const first = way.filter(
-      ([, { point, nth }]) => nth === 1 && /commit|relay|reanimation|containment/.test(point),
+      ([, { point, nth }]) => nth === 1 && /commit|relay|reanimation|containment|holds/.test(point),
     );
     for (const [, fault] of first) {
       const trial = await work();

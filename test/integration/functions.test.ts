@@ -3,18 +3,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestManifest, loadConfig } from "ghouls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildFunctions, type Built } from "@ghouls/functions";
+import { emptyDatabase } from "../support/empty-database.ts";
+import { makeRun } from "../support/factories.ts";
+import { APPLICATION } from "../support/global-setup.ts";
 import { testDatabase } from "../support/database.ts";
 import { testQueue } from "../support/queue.ts";
 
+/** The functions as a deployment bundles them, each loaded from its own folder. */
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const [db, sqs] = await Promise.all([testDatabase(), testQueue()]);
+const [db, empty, sqs] = await Promise.all([testDatabase(), emptyDatabase(), testQueue()]);
 let folder: string;
+let built: Built;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "ghouls-functions-"));
   process.env["DATABASE_URL"] = db.applicationUrl;
+  process.env["GHOULS_MIGRATION_DATABASE_URL"] = empty.migratorUrl;
+  process.env["GHOULS_APPLICATION_ROLE"] = APPLICATION.name;
   process.env["AWS_ENDPOINT_URL"] = sqs.endpoint;
   process.env["GHOULS_QUEUE_RUNS_URL"] = sqs.urls["runs"];
   process.env["AWS_ACCESS_KEY_ID"] = "test";
@@ -22,33 +30,28 @@ beforeAll(async () => {
   process.env["GHOULS_DEV_TOKENS"] = JSON.stringify({
     "a-token-of-the-local-host": { tenantId: "default", subject: "dev", roles: ["operator"] },
   });
+  const config = join(folder, "ghouls.config.ts");
+  await writeFile(
+    config,
+    `import { defineConfig, workflow } from ${JSON.stringify(join(root, "packages/ghouls/src/index.ts"))};
+import * as z from ${JSON.stringify(join(root, "node_modules/zod/index.js"))};
+const hello = workflow({ name: "hello", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
+  async run(ctx, { name }) { return ctx.step("greet", () => "Hello, " + name + "."); } });
+export default defineConfig({ workflows: [hello] });`,
+  );
+  built = await buildFunctions({ config, out: join(folder, "built") });
 });
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A function as a deployment bundles it: one file, with the user's configuration in the place of `#config`. */
-async function bundled(
-  name: string,
-  config: string,
-  manifest = join(root, "packages/functions/src/manifest.ts"),
-): Promise<{ handler: (event: unknown, context: unknown) => Promise<unknown> }> {
-  const outfile = join(folder, `${name}-${Math.random().toString(36).slice(2)}.mjs`);
-  await build({
-    entryPoints: [join(root, `packages/functions/src/${name}.ts`)],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node24",
-    outfile,
-    alias: { "#config": config, "#manifest": manifest },
-    external: ["esbuild", "pg-native"],
-    banner: {
-      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-    },
-    logLevel: "silent",
-  });
-  return (await import(pathToFileURL(outfile).href)) as never;
+type Handler = (event: unknown, context?: unknown) => Promise<unknown>;
+
+/** A fresh instance, as an execution environment begins. */
+async function load(entry: string): Promise<Handler> {
+  const one = built.functions.find((fn) => fn.entry === entry);
+  const url = `${pathToFileURL(join(one?.folder ?? "", "index.mjs")).href}?${Math.random()}`;
+  return ((await import(url)) as { handler: Handler }).handler;
 }
 
 const event = (method: string, path: string, body?: string) => ({
@@ -63,60 +66,107 @@ const event = (method: string, path: string, body?: string) => ({
 });
 const context = { awsRequestId: "r", getRemainingTimeInMillis: () => 900_000 };
 
-test("the four functions, bundled as for Lambda, carry a run from an API Gateway event to its end", async () => {
-  const config = join(folder, "ghouls.config.ts");
-  await writeFile(
-    config,
-    `import { defineConfig, workflow } from ${JSON.stringify(join(root, "packages/ghouls/src/index.ts"))};
-import * as z from ${JSON.stringify(join(root, "node_modules/zod/index.js"))};
-const hello = workflow({ name: "hello", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
-  async run(ctx, { name }) { return ctx.step("greet", () => "Hello, " + name + "."); } });
-export default defineConfig({ workflows: [hello] });`,
-  );
-  const manifest = join(folder, "manifest.json");
-  await writeFile(manifest, JSON.stringify(await digestManifest((await loadConfig(config)).config)));
+test("the functions carry a run from an API Gateway event to its end", async () => {
   const [admission, api, worker, reconciler] = await Promise.all(
-    ["admission", "api", "worker", "reconciler"].map((name) => bundled(name, config, manifest)),
+    ["admission", "api", "worker", "reconciler"].map(load),
   );
-
-  const admitted = (await admission?.handler(
+  const admitted = (await admission?.(
     event("POST", "/v1/runs", JSON.stringify({ workflow: "hello", input: { name: "Ada 🧟" } })),
     context,
   )) as { statusCode: number; body: string };
   expect(admitted.statusCode).toBe(202);
-  const { runId } = JSON.parse(admitted.body) as { runId: string };
+  const { runId, workflow } = JSON.parse(admitted.body) as { runId: string; workflow: { digest: string } };
+  expect(workflow.digest).toBe(built.workflows["hello@1"]);
 
-  expect(await reconciler?.handler({}, context)).toMatchObject({ relay: { due: 0 } });
-  const records = [
-    {
-      messageId: "m",
-      receiptHandle: "h",
-      body: `run:${runId}:1`,
-      eventSourceARN: "arn:aws:sqs:us-east-1:000000000000:runs",
-    },
-    {
-      messageId: "poison",
-      receiptHandle: "h",
-      body: "?",
-      eventSourceARN: "arn:aws:sqs:us-east-1:000000000000:runs",
-    },
-  ];
-  expect(await worker?.handler({ Records: records }, context)).toEqual({
-    batchItemFailures: [{ itemIdentifier: "poison" }],
+  expect(await reconciler?.({}, context)).toMatchObject({ relay: { due: 0 } });
+  const records = [`run:${runId}:1`, "?"].map((body, at) => ({
+    messageId: `m${at}`,
+    receiptHandle: "h",
+    body,
+    eventSourceARN: "arn:aws:sqs:us-east-1:000000000000:runs",
+  }));
+  expect(await worker?.({ Records: records }, context)).toEqual({
+    batchItemFailures: [{ itemIdentifier: "m1" }],
   });
-  const shown = (await api?.handler(event("GET", `/v1/runs/${runId}`), context)) as { body: string };
+  const shown = (await api?.(event("GET", `/v1/runs/${runId}`), context)) as { body: string };
   expect(JSON.parse(shown.body)).toMatchObject({ status: "DONE", output: "Hello, Ada 🧟." });
 });
 
-test("a function whose manifest lacks a workflow refuses to start instead of pinning another digest", async () => {
-  const { handler } = await bundled("worker", join(folder, "ghouls.config.ts"));
-  await expect(handler({ Records: [] }, context)).rejects.toThrow(/manifest has no workflow hello@1/);
+describe("the migrate function", () => {
+  test("brings an empty schema up to the build, and finds nothing to do the second time", async () => {
+    const migrate = await load("migrate");
+    const first = (await migrate({})) as { applied: unknown[]; version: number };
+    expect(first.applied).toHaveLength(first.version);
+    expect(await migrate({})).toEqual({ applied: [], version: first.version });
+    const [row] = await empty.admin<{ newest: number }>(
+      "select max(number) as newest from ghouls.migrations",
+    );
+    expect(row?.newest).toBe(first.version);
+  });
+
+  test("says which variable is missing, and repeats no value", async () => {
+    const given = process.env["GHOULS_MIGRATION_DATABASE_URL"];
+    delete process.env["GHOULS_MIGRATION_DATABASE_URL"];
+    await expect((await load("migrate"))({})).rejects.toMatchObject({
+      code: "configuration_invalid",
+      fix: expect.stringContaining("GHOULS_MIGRATION_DATABASE_URL"),
+    });
+    process.env["GHOULS_MIGRATION_DATABASE_URL"] = given;
+  });
 });
 
-test("a function without a configuration says so instead of running none", async () => {
-  await expect(
-    bundled("worker", join(root, "packages/functions/src/config.ts")).then(({ handler }) =>
-      handler({ Records: [{}] }, context),
-    ),
-  ).rejects.toThrow(/bundled without a configuration/);
+describe("the preflight function", () => {
+  test("lets a deploy go on over what only asks for a person", async () => {
+    const run = await makeRun(db);
+    await db.admin(
+      "update ghouls.runs set attention_reason = 'by a test', attention_at = ghouls.clock() where run_id = $1",
+      [run.runId],
+    );
+    expect(await (await load("preflight"))({})).toMatchObject({
+      attention: { "no open run asks for a person": 1 },
+    });
+  });
+
+  test("stops a deploy where the ledger contradicts itself, and names the runs", async () => {
+    const run = await makeRun(db);
+    await db.admin("update ghouls.deliveries set next_publication_at = null where run_id = $1", [run.runId]);
+    await expect((await load("preflight"))({})).rejects.toMatchObject({
+      code: "integrity_fault",
+      message: expect.stringContaining(`pending deliveries have a next publication (${run.runId})`),
+    });
+    await db.admin("update ghouls.deliveries set next_publication_at = ghouls.clock() where run_id = $1", [
+      run.runId,
+    ]);
+  });
+});
+
+describe("a function that somebody else bundles", () => {
+  const bundled = async (name: string, config: string): Promise<Handler> => {
+    const outfile = join(folder, `${name}-alone.mjs`);
+    await build({
+      entryPoints: [join(root, `packages/functions/src/${name}.ts`)],
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      target: "node24",
+      outfile,
+      alias: { "#config": config },
+      external: ["esbuild", "pg-native"],
+      banner: {
+        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+      },
+      logLevel: "silent",
+    });
+    return ((await import(pathToFileURL(outfile).href)) as { handler: Handler }).handler;
+  };
+
+  test("refuses to start without the digests of its workflows, instead of pinning others", async () => {
+    const handler = await bundled("worker", join(folder, "ghouls.config.ts"));
+    await expect(handler({ Records: [] }, context)).rejects.toThrow(/manifest has no workflow hello@1/);
+  });
+
+  test("says that it has no configuration, instead of running none", async () => {
+    const handler = await bundled("reconciler", join(root, "packages/functions/src/config.ts"));
+    await expect(handler({}, context)).rejects.toThrow(/bundled without a configuration/);
+  });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { LedgerError, executorOn, insertRunsIfKeyIsNew, openLedger, type Ledger } from "@ghouls/ledger";
+import { LedgerError, executorOn, openLedger, type Ledger } from "@ghouls/ledger";
 import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
@@ -172,7 +172,7 @@ describe("an admission whose key another transaction holds", () => {
     await setForApplication(db, "set statement_timeout = 0");
     const patient = await db.client("application");
     await patient.query("begin");
-    await insertRunsIfKeyIsNew(executorOn(patient, "ghouls"), [first], ADMIT);
+    await ledger.runs.admitIn(executorOn(patient, "ghouls"), [first], ADMIT);
     const error = await thrown(ledger.runs.admit([run], { ...ADMIT, lockTimeoutMs: 50 }));
     expect(error).toMatchObject({
       kind: "busy",
@@ -200,7 +200,7 @@ describe("an admission whose key another transaction holds", () => {
     const first = newRun();
     const run = newRun({ idempotencyKey: first.idempotencyKey });
     await other.query("begin");
-    await insertRunsIfKeyIsNew(executorOn(other, "ghouls"), [first], ADMIT);
+    await ledger.runs.admitIn(executorOn(other, "ghouls"), [first], ADMIT);
     const waiting = ledger.runs.admit([run], ADMIT);
     await blocked(db);
     await other.query("rollback");

@@ -17,6 +17,8 @@ const statements = [...STATEMENTS.values()].toSorted((a, b) => (a.name < b.name 
 
 /** Those that span tenants, because what they start from carries none: a message, a worker, the relay, an operator. */
 const SYSTEM = [
+  "ledger.next-look",
+  "deliveries.expired-holds",
   "deliveries.lapsed",
   "items.due",
   "items.record-worker-end",

@@ -212,14 +212,14 @@ test("the reconciler publishes what an admission could not, and survives a ledge
     "update ghouls.deliveries set next_publication_at = ghouls.clock() where status = 'PENDING'",
   );
   const report = await createReconciler(config, overrides)({}, context);
-  expect(report.relay.published).toBeGreaterThanOrEqual(1);
-  expect(report.relay.error).toBeUndefined();
+  expect(report).toMatchObject({ relay: { published: expect.toSatisfy((count: number) => count >= 1) } });
+  expect(report).not.toHaveProperty("relay.error");
 
   const broken = createReconciler(config, {
     ...overrides,
     variables: { ...variables, DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" },
   });
-  expect((await broken({}, context)).relay.error).toBe("LedgerError");
+  expect(await broken({}, context)).toMatchObject({ relay: { error: "LedgerError" } });
 });
 
 test("a function that cannot start answers with a problem, and its log alone names the reason", async () => {

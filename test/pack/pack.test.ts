@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   ROOT,
@@ -45,6 +45,7 @@ describe("a published package", () => {
   it("is there for every package that is not private", () => {
     expect(packages.map(({ name }) => name).toSorted()).toEqual(
       publicFolders()
+        .map((folder) => basename(folder))
         .map((folder) => (folder === "ghouls" ? folder : `@ghouls/${folder}`))
         .toSorted(),
     );
@@ -57,7 +58,9 @@ describe("a published package", () => {
       expect(paths, name).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
       const code = paths.filter((path) => path.startsWith("lib/") && path.endsWith(".js"));
       expect(code.length, name).toBeGreaterThan(0);
-      expect(paths, name).toEqual(expect.arrayContaining(code.map((path) => path.replace(/js$/, "d.ts"))));
+      // Inside the infrastructure types are SST's, which a user's compiler does not need.
+      const typed = name === "@ghouls/infra" ? ["lib/index.js", "lib/options.js"] : code;
+      expect(paths, name).toEqual(expect.arrayContaining(typed.map((path) => path.replace(/js$/, "d.ts"))));
     }
   });
 

@@ -38,17 +38,18 @@ interface PackAnswer {
   readonly files: readonly PackedFile[];
 }
 
-/** The folders under packages whose package is not private. */
+/** The folders of packages that are not private, from the repository's root. */
 export function publicFolders(): string[] {
-  return readdirSync(join(ROOT, "packages")).filter((folder) => {
-    const manifest: unknown = readJson(join(ROOT, "packages", folder, "package.json"));
+  const folders = [...readdirSync(join(ROOT, "packages")).map((folder) => join("packages", folder)), "infra"];
+  return folders.filter((folder) => {
+    const manifest: unknown = readJson(join(ROOT, folder, "package.json"));
     return !(manifest as { private?: boolean }).private;
   });
 }
 
 /** Packs what `npm run build` has left. */
 export async function pack(destination: string): Promise<Packed[]> {
-  const folders = publicFolders().map((folder) => join(ROOT, "packages", folder, "dist"));
+  const folders = publicFolders().map((folder) => join(ROOT, folder, "dist"));
   const answer = await output("npm", ["pack", "--json", "--pack-destination", destination, ...folders], ROOT);
   // A later npm answers by name.
   const packed = Object.values(JSON.parse(answer) as Record<string, PackAnswer>);

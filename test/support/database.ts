@@ -1,7 +1,6 @@
 import pg from "pg";
 import { afterAll, inject } from "vitest";
-import { openLedger, type Ledger } from "@ghouls/ledger";
-import type { FaultInjector } from "@ghouls/core";
+import { openLedger, type Ledger, type LedgerOptions } from "@ghouls/ledger";
 import { APPLICATION, MIGRATOR, TEMPLATE } from "./global-setup.ts";
 
 /** A database of the test file's own, cloned from the migrated template, and connections in each role. */
@@ -10,7 +9,7 @@ export interface TestDatabase {
   readonly applicationUrl: string;
   readonly migratorUrl: string;
   readonly adminUrl: string;
-  ledger(options?: { schema?: string; maxConnections?: number; faults?: FaultInjector }): Ledger;
+  ledger(options?: Partial<LedgerOptions>): Ledger;
   /** A connection of its own, closed after the file. */
   client(role: "admin" | "application" | "migrator"): Promise<pg.Client>;
   /** Rows of one statement as the superuser: for factories and assertions, never for what is tested. */

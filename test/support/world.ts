@@ -27,7 +27,7 @@ import {
   type MessageOutcome,
   type Route,
 } from "@ghouls/engine";
-import type { Ledger } from "@ghouls/ledger";
+import type { BeforeOpening, Ledger } from "@ghouls/ledger";
 import { testDatabase, type TestDatabase } from "./database.ts";
 import { testQueue, type TestQueue } from "./queue.ts";
 
@@ -89,6 +89,8 @@ export interface WorldOptions {
   readonly sqs?: TestQueue;
   /** Connections of this process to the ledger; 6 where absent. */
   readonly maxConnections?: number;
+  /** What is awaited before work is opened. */
+  readonly beforeOpening?: BeforeOpening;
   /** The digest of each workflow: its name and version where absent. */
   readonly digestOf?: (workflow: AnyWorkflow) => string;
 }
@@ -97,7 +99,11 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const [db, sqs] = await Promise.all([options.db ?? testDatabase(), options.sqs ?? testQueue()]);
   await movableClock(db);
   const faults = options.faults ?? noFaults;
-  const ledger = db.ledger({ faults, maxConnections: options.maxConnections ?? 6 });
+  const ledger = db.ledger({
+    faults,
+    maxConnections: options.maxConnections ?? 6,
+    ...(options.beforeOpening === undefined ? {} : { beforeOpening: options.beforeOpening }),
+  });
   const queue = sqs.open(faults);
   const codec = options.codec ?? identityCodec;
   const digestOf = options.digestOf ?? ((workflow: AnyWorkflow) => `${workflow.name}@${workflow.version}`);

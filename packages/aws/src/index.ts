@@ -1,3 +1,4 @@
+export { openDynamoHint, type DynamoHint, type DynamoHintOptions } from "./dynamodb-hint.ts";
 export { ensureQueues } from "./ensure-queue.ts";
 export type { QueueAddress, QueueSpec } from "./ensure-queue.ts";
 export type { SqsConnection } from "./connection.ts";

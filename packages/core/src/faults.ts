@@ -34,6 +34,14 @@ export const FAULT_POINTS = [
   "reanimation.after-judgement",
   "containment.after-select",
   "containment.after-look",
+  "holds.after-select",
+  "holds.after-expiry",
+  "hint.before-read",
+  "hint.after-read",
+  "hint.before-lower",
+  "hint.after-lower",
+  "hint.before-raise",
+  "hint.after-raise",
 ] as const;
 export type FaultPoint = (typeof FAULT_POINTS)[number];
 

@@ -74,6 +74,42 @@ export interface ReceiveOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What the wake hint said when it was read. Times are milliseconds of the writers' wall clocks: a hint, never truth. */
+export interface HintState {
+  /** Moves with every lowering. */
+  readonly version: number;
+  /** The earliest moment at which somebody must look at the ledger; in the past while work is open. */
+  readonly dueAtMs: number;
+  /** The last lowering; undefined where there was none since the hint was written anew. */
+  readonly openedAtMs: number | undefined;
+}
+
+/**
+ * When the reconciler must connect next, kept where reading it wakes no database. Each call may reject: whoever reads then
+ * connects, whoever lowers or raises goes on.
+ */
+export interface WakeHint {
+  /** Whether a raise can come to anything; where it cannot, nobody need ask the ledger what is due next. */
+  readonly keeps: boolean;
+  /** Undefined where there is no hint: connect. */
+  read(): Promise<HintState | undefined>;
+  /** Before work is opened: due no later than this, and the version moves in any case. */
+  lower(nowMs: number, dueAtMs: number): Promise<void>;
+  /**
+   * After the ledger was looked at: due at this moment, only if the version is still what it was when the hint was read
+   * before that look (undefined: there was none). False where it is not.
+   */
+  raise(version: number | undefined, nowMs: number, dueAtMs: number): Promise<boolean>;
+}
+
+/** No hint: the reconciler connects every time. */
+export const noHint: WakeHint = {
+  keeps: false,
+  read: () => Promise.resolve(undefined),
+  lower: () => Promise.resolve(),
+  raise: () => Promise.resolve(false),
+};
+
 /** Randomness that identifies: run ids and claim tokens (UUIDs). */
 export interface Ids {
   next(): string;

@@ -81,6 +81,8 @@ export const RUN_FAILURE_CODES = [
   "ghoul_lost",
   /** An effect that happens once may or may not have happened, and nothing can tell. */
   "effect_unknown",
+  /** It was held, and nobody released it in time. */
+  "hold_expired",
 ] as const;
 export type RunFailureCode = (typeof RUN_FAILURE_CODES)[number];
 

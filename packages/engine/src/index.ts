@@ -12,5 +12,7 @@ export { createControl, type ControlOptions } from "./control.ts";
 export { blameHop } from "./execution/current-hop.ts";
 export { createReads } from "./reads.ts";
 export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";
+export { createLowering, type LoweringOptions } from "./reconciler/lowering.ts";
+export { reconcileWhenDue, type ReconcileWhenDueOptions, type Skipped } from "./reconciler/when-due.ts";
 export { Registry } from "./registry.ts";
 export type * from "./services.ts";

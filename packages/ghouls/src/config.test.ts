@@ -52,6 +52,7 @@ describe("a configuration", () => {
       rites: { batchSize: 1, concurrency: 2, functionTimeout: "15m" },
     });
     expect(config.database).toEqual({ schema: "ghouls", poolSize: 2, preparedStatements: true });
+    expect(config.reconciler).toEqual({ hint: true });
   });
 
   test.each([
@@ -111,6 +112,7 @@ describe("the environment", () => {
   test("names the queues that have a URL", () => {
     const environment = readEnvironment(complete, ["runs", "long-rites"]);
     expect(environment.queueUrls).toEqual({ "long-rites": "http://q/1" });
+    expect(environment.eventsTable).toBeUndefined();
     expect(environment.devTokens.size).toBe(0);
   });
 

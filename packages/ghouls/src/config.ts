@@ -30,6 +30,10 @@ export interface ConfigOptions {
   };
   /** The times of the protocol; for tests and demonstrations they may be short. */
   readonly timing?: z.input<typeof TimingSettings>;
+  readonly reconciler?: {
+    /** Whether a hint in EVENTS_TABLE lets the scheduled reconciler leave an idle database asleep; true by default. */
+    readonly hint?: boolean;
+  };
   /** Verifies bearer tokens. Without it only the tokens that the local host makes are known. */
   readonly auth?: Authenticator;
   /** Payloads pass it on their way to and from the ledger. */
@@ -54,6 +58,7 @@ export interface Config {
     readonly preparedStatements: boolean;
   };
   readonly timing: TimingSettings;
+  readonly reconciler: { readonly hint: boolean };
   readonly auth: Authenticator | undefined;
   readonly codec: Codec;
   readonly examples: readonly Example[];
@@ -74,6 +79,7 @@ const Shape = z.strictObject({
     })
     .prefault({}),
   timing: TimingSettings.prefault({}),
+  reconciler: z.strictObject({ hint: z.boolean().default(true) }).prefault({}),
   auth: z.custom<Authenticator>(isFunction, "must be a function").optional(),
   codec: z
     .custom<Codec>(
@@ -139,6 +145,7 @@ export function defineConfig(options: ConfigOptions): Config {
     queues: data.queues,
     database: data.database,
     timing: data.timing,
+    reconciler: data.reconciler,
     auth: data.auth,
     codec: data.codec ?? identityCodec,
     examples: data.examples,

@@ -7,6 +7,9 @@ export interface Environment {
   readonly schema: string | undefined;
   readonly region: string;
   readonly endpoint: string | undefined;
+  readonly dynamodbEndpoint: string | undefined;
+  /** The DynamoDB table of the events, which also holds the reconciler's hint. */
+  readonly eventsTable: string | undefined;
   /** URLs of those queues of the configuration that have one. */
   readonly queueUrls: Readonly<Record<string, string>>;
   /** Identity of this process for its supervisor; undefined where it makes its own. */
@@ -22,6 +25,8 @@ const Variables = z.object({
   GHOULS_SCHEMA: z.string().min(1).optional(),
   AWS_REGION: z.string().min(1).default("us-east-1"),
   AWS_ENDPOINT_URL: z.url().optional(),
+  AWS_ENDPOINT_URL_DYNAMODB: z.url().optional(),
+  EVENTS_TABLE: z.string().min(1).optional(),
   GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
   GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
   GHOULS_DEV_TOKENS: z
@@ -57,6 +62,8 @@ export function readEnvironment(
     schema: data.GHOULS_SCHEMA,
     region: data.AWS_REGION,
     endpoint: data.AWS_ENDPOINT_URL,
+    dynamodbEndpoint: data.AWS_ENDPOINT_URL_DYNAMODB ?? data.AWS_ENDPOINT_URL,
+    eventsTable: data.EVENTS_TABLE,
     queueUrls: Object.fromEntries(
       queues.flatMap((queue) => {
         const url = variables[queueUrlVariable(queue)];

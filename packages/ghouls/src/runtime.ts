@@ -3,16 +3,25 @@ import {
   GhoulsError,
   durationMs,
   noFaults,
+  noHint,
   type Authenticator,
+  type Clock,
   type Codec,
   type FaultInjector,
   type Ids,
   type LogFields,
   type Logger,
   type QueuePort,
+  type WakeHint,
 } from "@ghouls/core";
-import { openSqs } from "@ghouls/aws";
-import { DEFAULT_EXECUTION_SETTINGS, Publisher, Registry, type ExecutionSettings } from "@ghouls/engine";
+import { openDynamoHint, openSqs, type DynamoHint } from "@ghouls/aws";
+import {
+  DEFAULT_EXECUTION_SETTINGS,
+  Publisher,
+  Registry,
+  createLowering,
+  type ExecutionSettings,
+} from "@ghouls/engine";
 import { openLedger, type Ledger } from "@ghouls/ledger";
 import type { Config } from "./config.ts";
 import { digestOf, type DigestManifest } from "./digest/digest.ts";
@@ -25,6 +34,8 @@ export interface Runtime {
   readonly environment: Environment;
   readonly ledger: Ledger;
   readonly queue: QueuePort;
+  readonly hint: WakeHint;
+  readonly clock: Clock;
   readonly publisher: Publisher;
   readonly settings: ExecutionSettings;
   readonly registry: Registry;
@@ -45,7 +56,10 @@ export interface RuntimeOverrides {
   readonly variables?: Readonly<Record<string, string | undefined>>;
   readonly faults?: FaultInjector;
   readonly write?: (line: string) => void;
+  readonly clock?: Clock;
 }
+
+const processClock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
 
 /** Opens what a handler needs. Connections are made by the first call that needs one. */
 export async function openRuntime(config: Config, overrides: RuntimeOverrides = {}): Promise<Runtime> {
@@ -60,6 +74,8 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       digest: await digestOf(definition, overrides.manifest),
     })),
   );
+  const clock = overrides.clock ?? processClock;
+  const hint = hintOf(config, environment, faults);
   const ledger = openLedger({
     connectionString: environment.databaseUrl,
     schema: environment.schema ?? config.database.schema,
@@ -68,6 +84,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     faults,
     chance: Math.random,
     answerTimeoutMs: 10_000,
+    ...(hint === undefined ? {} : { beforeOpening: createLowering({ hint, clock, log }) }),
   });
   const queue = openSqs({
     region: environment.region,
@@ -81,6 +98,8 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     environment,
     ledger,
     queue,
+    hint: hint ?? noHint,
+    clock,
     publisher: new Publisher({ ledger, queue, faults, log }),
     settings: settingsOf(config),
     registry: new Registry(registered),
@@ -93,9 +112,22 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     worker: environment.workerId ?? `worker-${randomUUID()}`,
     close: async () => {
       queue.close();
+      hint?.close();
       await ledger.close();
     },
   };
+}
+
+/** Undefined where it is turned off, or where there is no table for it: then the reconciler connects every time. */
+function hintOf(config: Config, environment: Environment, faults: FaultInjector): DynamoHint | undefined {
+  const { region, dynamodbEndpoint: endpoint, eventsTable } = environment;
+  if (!config.reconciler.hint || eventsTable === undefined) return undefined;
+  return openDynamoHint({
+    region,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    table: eventsTable,
+    faults,
+  });
 }
 
 function settingsOf({ timing }: Config): ExecutionSettings {

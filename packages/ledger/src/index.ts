@@ -1,10 +1,11 @@
-export { insertRunsIfKeyIsNew, readRunsByKey, readRunsById } from "./admissions.ts";
+export { readRunsByKey, readRunsById } from "./admissions.ts";
 export type { AdmittedRun, AdmitSettings, NewRun } from "./admissions.ts";
 export { executorOn, inCallersTransaction, type CallerConnection } from "./caller.ts";
 export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./claims.ts";
 export type { DatabaseOptions, Executor, Row } from "./database.ts";
 export type { CancelAnswer } from "./cancellations.ts";
 export type { Checkpoint, NextDelivery } from "./handovers.ts";
+export type { ExpiredHold } from "./holds.ts";
 export type { OpenIntent } from "./intents.ts";
 export type { Acknowledgement } from "./acknowledgements.ts";
 export type { ContainmentItem, ItemKind } from "./items.ts";
@@ -12,7 +13,7 @@ export type { JudgedLoss, LapsedClaim } from "./losses.ts";
 export type { DoctorCheck } from "./doctor.ts";
 export { LedgerError, type LedgerFaultKind } from "./errors.ts";
 export type { NewEntry, StoredEntry } from "./journal.ts";
-export { openLedger, type Ledger } from "./ledger.ts";
+export { openLedger, type BeforeOpening, type Ledger, type LedgerOptions } from "./ledger.ts";
 export {
   DEFAULT_APPLICATION_ROLE,
   migrate,

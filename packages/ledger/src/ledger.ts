@@ -1,16 +1,18 @@
-import { Database, type DatabaseOptions } from "./database.ts";
+import { Database, type DatabaseOptions, type Executor } from "./database.ts";
 import { examine, readSchemaVersion, type DoctorCheck } from "./doctor.ts";
 import * as acknowledgements from "./acknowledgements.ts";
 import * as beats from "./beats.ts";
 import * as cancellations from "./cancellations.ts";
 import * as evidence from "./evidence.ts";
 import * as handovers from "./handovers.ts";
+import * as holds from "./holds.ts";
 import * as intents from "./intents.ts";
 import * as items from "./items.ts";
 import * as losses from "./losses.ts";
 import * as admissions from "./admissions.ts";
 import * as claims from "./claims.ts";
 import * as journal from "./journal.ts";
+import { readNextLook } from "./next-look.ts";
 import * as publications from "./publications.ts";
 import * as reads from "./reads.ts";
 import * as settlements from "./settlements.ts";
@@ -26,27 +28,62 @@ function bind<F extends (database: Database, ...rest: never[]) => unknown>(
   return ((...rest: never[]) => call(database, ...rest)) as Bound<F>;
 }
 
+/** Awaited before whatever may open work for the reconciler. It is not to reject: nothing is done then. */
+export type BeforeOpening = () => Promise<void>;
+
+export interface LedgerOptions extends DatabaseOptions {
+  readonly beforeOpening?: BeforeOpening;
+}
+
+/**
+ * The same for a function that may open work: after it somebody must look at the ledger, or must look sooner. What it
+ * announces comes before its first statement, so before its commit (design.md §3, Reconcile). What turns one open thing
+ * into another in one commit is bound without; a test holds every function to its kind.
+ */
+function opening<F extends (database: Database, ...rest: never[]) => Promise<unknown>>(
+  database: Database,
+  beforeOpening: BeforeOpening,
+  call: F,
+): Bound<F> {
+  return (async (...rest: never[]) => {
+    await beforeOpening();
+    return call(database, ...rest);
+  }) as Bound<F>;
+}
+
+/** An admission in a transaction of the caller's own. */
+function admitIn(
+  _database: Database,
+  executor: Executor,
+  newRuns: readonly admissions.NewRun[],
+  settings: admissions.AdmitSettings,
+): ReturnType<typeof admissions.insertRunsIfKeyIsNew> {
+  return admissions.insertRunsIfKeyIsNew(executor, newRuns, settings);
+}
+
 /** The ledger: every statement of the protocol over one pool. Each is one guarded move; a lost race is a value. */
 export type Ledger = ReturnType<typeof openLedger>;
 
 /** Opens a pool as the application's role. Nothing is sent until the first statement. */
-export function openLedger(options: DatabaseOptions) {
+export function openLedger(options: LedgerOptions) {
   const database = new Database(options);
+  const beforeOpening = options.beforeOpening ?? (() => Promise.resolve());
   return {
     schema: database.schema,
     runs: {
-      admit: bind(database, admissions.insertRunsIfKeyIsNew),
+      admit: opening(database, beforeOpening, admissions.insertRunsIfKeyIsNew),
+      admitIn: opening(database, beforeOpening, admitIn),
       byKey: bind(database, admissions.readRunsByKey),
       byId: bind(database, admissions.readRunsById),
       get: bind(database, reads.readRun),
       page: bind(database, reads.readRunPage),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
-      cancel: bind(database, cancellations.cancelRun),
+      cancel: opening(database, beforeOpening, cancellations.cancelRun),
     },
     deliveries: {
-      releaseIfHeld: bind(database, admissions.releaseDeliveryIfHeld),
-      claimIfDue: bind(database, claims.claimDeliveriesIfDue),
+      releaseIfHeld: opening(database, beforeOpening, admissions.releaseDeliveryIfHeld),
+      claimIfDue: opening(database, beforeOpening, claims.claimDeliveriesIfDue),
       unclaimed: bind(database, claims.readUnclaimed),
       settleIfClaimed: bind(database, settlements.settleDeliveryIfClaimed),
       duePublications: bind(database, publications.readDuePublications),
@@ -58,7 +95,9 @@ export function openLedger(options: DatabaseOptions) {
       giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),
       lapsed: bind(database, losses.readLapsedClaims),
       settleLost: bind(database, losses.settleLostClaims),
-      recordWorkerEnd: bind(database, claims.recordWorkerEnd),
+      expiredHolds: bind(database, holds.readExpiredHolds),
+      expireHolds: bind(database, holds.expireHolds),
+      recordWorkerEnd: opening(database, beforeOpening, claims.recordWorkerEnd),
       ofRun: bind(database, reads.readDeliveries),
     },
     journal: {
@@ -76,11 +115,16 @@ export function openLedger(options: DatabaseOptions) {
       ofRun: bind(database, items.readItems),
       due: bind(database, items.readDueItems),
       contain: bind(database, items.containRun),
-      acknowledge: bind(database, acknowledgements.acknowledgeItem),
-      acknowledgeWorker: bind(database, acknowledgements.acknowledgeWorker),
+      /** The same before an item is due: by whoever knows that it may be looked at now. */
+      containSooner: opening(database, beforeOpening, items.containRun),
+      acknowledge: opening(database, beforeOpening, acknowledgements.acknowledgeItem),
+      acknowledgeWorker: opening(database, beforeOpening, acknowledgements.acknowledgeWorker),
     },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },
     workflows: { record: bind(database, workflows.recordWorkflows) },
+    nextLook: bind(database, readNextLook),
+    /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */
+    beforeOpening,
     doctor: (): Promise<DoctorCheck[]> => examine(database),
     schemaVersion: () => readSchemaVersion(database),
     transaction: database.transaction.bind(database),

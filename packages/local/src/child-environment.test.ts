@@ -1,13 +1,18 @@
 import { expect, test } from "vitest";
 import { devTokens, functionEnvironment } from "./child-environment.ts";
 
-const secret = { GHOULS_MIGRATION_DATABASE_URL: "m", GHOULS_DEV_TOKENS: "t", GHOULS_WORKER_ID: "w" };
+const dropped = {
+  GHOULS_MIGRATION_DATABASE_URL: "m",
+  GHOULS_DEV_TOKENS: "t",
+  GHOULS_WORKER_ID: "w",
+  EVENTS_TABLE: "e",
+};
 const urls = { runs: "http://127.0.0.1:1/0/runs", "long-rites": "http://127.0.0.1:1/0/rites" };
 
 test("functions find what the infrastructure would set, and not what is the host's", () => {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const connection = { region: "r", endpoint: "http://127.0.0.1:1", credentials };
-  const env = { ...secret, PATH: "p", AWS_PROFILE: "own", AWS_SESSION_TOKEN: "own" };
+  const env = { ...dropped, PATH: "p", AWS_PROFILE: "own", AWS_SESSION_TOKEN: "own" };
   expect(functionEnvironment(env, "postgres://x", "ghouls", { urls, connection })).toEqual({
     PATH: "p",
     DATABASE_URL: "postgres://x",

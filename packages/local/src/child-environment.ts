@@ -2,8 +2,8 @@ import { queueUrlVariable } from "@ghouls/core";
 import type { Queues } from "./queues.ts";
 import type { DevState } from "./state.ts";
 
-/** Not for functions: the migrator's URL is the host's alone. */
-const HOST_ONLY = ["GHOULS_MIGRATION_DATABASE_URL", "GHOULS_DEV_TOKENS", "GHOULS_WORKER_ID"];
+/** Not for functions: the migrator's URL is the host's alone, and no DynamoDB runs here, so no table is another's. */
+const HOST_ONLY = ["GHOULS_MIGRATION_DATABASE_URL", "GHOULS_DEV_TOKENS", "GHOULS_WORKER_ID", "EVENTS_TABLE"];
 
 /** They would come before the ones that a server on this machine is given. */
 const OTHER_CREDENTIALS = ["AWS_PROFILE", "AWS_SESSION_TOKEN"];

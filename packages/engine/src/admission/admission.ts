@@ -14,7 +14,6 @@ import {
 import {
   executorOn,
   inCallersTransaction,
-  insertRunsIfKeyIsNew,
   readRunsByKey,
   type AdmittedRun,
   type CallerConnection,
@@ -151,7 +150,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       const newRun = await prepare(options, principal, request);
       const executor = executorOn(connection, ledger.schema);
       const answer = await inCallersTransaction(executor, async () => {
-        const created = await insertRunsIfKeyIsNew(executor, [newRun], settings);
+        const created = await ledger.runs.admitIn(executor, [newRun], settings);
         const [first] = await settleKeys([newRun], created, {
           byKey: (keys) => readRunsByKey(executor, keys),
           byId: () => Promise.resolve([]),
@@ -163,6 +162,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
     },
 
     publish: async ({ admitted, tenantId }) => {
+      // The caller's transaction may have been open for longer than a lowered hint lasts.
+      await ledger.beforeOpening();
       if (admitted.held) return;
       const { runId, enqueueSeq, queue } = admitted;
       await publisher.publish({ tenantId, runId, enqueueSeq, queue });

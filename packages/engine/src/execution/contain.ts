@@ -116,7 +116,7 @@ async function finish(
     if (outcome !== "done") {
       await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: an effect is still unknown`);
     }
-    await deps.ledger.items.contain(claim, deps.settings.maxContainDeliveries);
+    await deps.ledger.items.containSooner(claim, deps.settings.maxContainDeliveries);
   }
   return { kind: "contained", outcome };
 }

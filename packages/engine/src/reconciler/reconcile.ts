@@ -1,10 +1,15 @@
 import type { Logger } from "@ghouls/core";
 import { contain, type ContainmentCounts, type ContainmentOptions } from "./passes/containment.ts";
+import { expireHolds, type HoldCounts, type HoldsOptions } from "./passes/holds.ts";
 import { reanimate, type ReanimationCounts, type ReanimationOptions } from "./passes/reanimation.ts";
 import { relay, type RelayCounts, type RelayOptions } from "./passes/relay.ts";
 
 export interface ReconcileOptions
-  extends RelayOptions, Omit<ReanimationOptions, "ledger">, Omit<ContainmentOptions, "ledger" | "settings"> {
+  extends
+    RelayOptions,
+    Omit<ReanimationOptions, "ledger">,
+    Omit<HoldsOptions, "ledger">,
+    Omit<ContainmentOptions, "ledger" | "settings"> {
   readonly ledger: RelayOptions["ledger"] & ReanimationOptions["ledger"] & ContainmentOptions["ledger"];
   readonly settings: ReanimationOptions["settings"] & ContainmentOptions["settings"];
   /** What remains of the invocation, in milliseconds. */
@@ -18,6 +23,7 @@ type PassReport<Counts> = Counts & { readonly pages: number; readonly error?: st
 
 export interface ReconcileReport {
   readonly reanimation: PassReport<ReanimationCounts>;
+  readonly holds: PassReport<HoldCounts>;
   readonly containment: PassReport<ContainmentCounts>;
   readonly relay: PassReport<RelayCounts>;
 }
@@ -34,6 +40,13 @@ export async function reconcile(options: ReconcileOptions): Promise<ReconcileRep
       { lapsed: 0, resumed: 0, failing: 0 },
       () => reanimate(options),
       moved,
+    ),
+    holds: await pass(
+      "holds",
+      options,
+      { expired: 0, ended: 0, failed: 0 },
+      () => expireHolds(options),
+      (page) => page.ended > 0 && page.expired >= options.pageSize,
     ),
     containment: await pass(
       "containment",

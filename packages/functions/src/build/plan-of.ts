@@ -9,5 +9,5 @@ import { planDeployment, type DeploymentPlan } from "../plan/plan.ts";
  */
 export async function planOf(config: string, options: PlanOptionsInput): Promise<DeploymentPlan> {
   const loaded = await loadConfig(config);
-  return planDeployment({ ...loaded.config, reconciler: { hint: true } }, options);
+  return planDeployment(loaded.config, options);
 }

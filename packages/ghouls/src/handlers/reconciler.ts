@@ -1,4 +1,4 @@
-import { reconcile, type ReconcileReport } from "@ghouls/engine";
+import { reconcileWhenDue, type ReconcileReport, type Skipped } from "@ghouls/engine";
 import type { Config } from "../config.ts";
 import { once, openRuntime, type RuntimeOverrides } from "../runtime.ts";
 import type { LambdaContext } from "./lambda.ts";
@@ -7,16 +7,21 @@ import type { LambdaContext } from "./lambda.ts";
 const PAGE_SIZE = 100;
 const PAGE_BUDGET_MS = 5_000;
 
-/** The scheduled reconciler: one invocation runs every pass that exists and ends inside its time. */
+/**
+ * The scheduled reconciler: one invocation runs every pass that exists and ends inside its time. Where the hint says that
+ * nothing is due it connects to no database and says until when.
+ */
 export function createReconciler(
   config: Config,
   overrides: RuntimeOverrides = {},
-): (event: unknown, context: LambdaContext) => Promise<ReconcileReport> {
+): (event: unknown, context: LambdaContext) => Promise<ReconcileReport | Skipped> {
   const runtime = once(() => openRuntime(config, overrides));
   return async (_event, context) => {
-    const { ledger, queue, publisher, codec, faults, log, settings } = await runtime();
-    return reconcile({
+    const { ledger, queue, hint, clock, publisher, codec, faults, log, settings } = await runtime();
+    return reconcileWhenDue({
       ledger,
+      hint,
+      clock,
       queue,
       publisher,
       codec,

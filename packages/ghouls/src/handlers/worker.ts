@@ -45,7 +45,8 @@ export function createWorker(
 }
 
 function executionOf(runtime: Runtime): ExecutionDeps {
-  const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings } = runtime;
+  const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings, clock } =
+    runtime;
   return {
     ledger,
     queue,
@@ -62,10 +63,7 @@ function executionOf(runtime: Runtime): ExecutionDeps {
         runId,
         enqueueSeq: seq,
       }),
-    clock: {
-      monotonicMs: () => performance.now(),
-      wallMs: () => Date.now(),
-    },
+    clock,
     chance: Math.random,
     draining: drainSignal(),
     exit: (why) => {

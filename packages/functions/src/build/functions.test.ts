@@ -1,0 +1,134 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import { digestManifest, loadConfig } from "ghouls";
+import { buildFunctions } from "./functions.ts";
+import { buildSources } from "./sources.ts";
+
+const MODULES = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
+const folders: string[] = [];
+afterAll(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+});
+
+/** A user's project, with the packages of this repository. */
+async function project(files: Readonly<Record<string, string>> = {}): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), "ghouls-build-"));
+  folders.push(root);
+  const all = {
+    "package.json": '{"type":"module"}',
+    "hello.ts": HELLO,
+    "ghouls.config.ts": CONFIG,
+    ...files,
+  };
+  for (const [name, text] of Object.entries(all)) {
+    await mkdir(dirname(join(root, name)), { recursive: true });
+    await writeFile(join(root, name), text);
+  }
+  // A folder of its own, so that a test can put a package beside ours.
+  await mkdir(join(root, "node_modules"), { recursive: true });
+  for (const name of ["ghouls", "zod"]) await symlink(join(MODULES, name), join(root, "node_modules", name));
+  return root;
+}
+
+const HELLO = `import { workflow } from "ghouls";
+import * as z from "zod";
+export const hello = workflow({
+  name: "hello", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
+  run: async (ctx, { name }) => ctx.step("greet", () => "Good evening, " + name),
+});
+`;
+const CONFIG = `import { defineConfig } from "ghouls";
+import { hello } from "./hello.ts";
+export default defineConfig({ workflows: [hello] });
+`;
+const build = (root: string, out = "built") =>
+  buildFunctions({ config: join(root, "ghouls.config.ts"), out: join(root, out) });
+
+describe("a build", () => {
+  it("makes a folder for each function that Lambda can load, with the digests in it", async () => {
+    const root = await project();
+    const built = await build(root);
+    expect(built.functions.map(({ entry }) => entry)).toEqual([
+      "admission",
+      "api",
+      "worker",
+      "reconciler",
+      "migrate",
+      "preflight",
+    ]);
+    const { config } = await loadConfig(join(root, "ghouls.config.ts"));
+    expect(built.workflows).toEqual(await digestManifest(config));
+    for (const { folder, bytes } of built.functions) {
+      expect(bytes).toBeGreaterThan(100_000);
+      const module = (await import(pathToFileURL(join(folder, "index.mjs")).href)) as { handler: unknown };
+      expect(module.handler).toBeTypeOf("function");
+    }
+    const worker = built.functions.find(({ entry }) => entry === "worker")?.folder ?? "";
+    const texts = await Promise.all(
+      (await readdir(worker)).map((file) => readFile(join(worker, file), "utf8")),
+    );
+    expect(texts.join("")).toContain(built.workflows["hello@1"]);
+  });
+
+  it("is the same for the same sources, wherever it is put, and another after a change", async () => {
+    const root = await project();
+    const [first, second] = [await build(root, "one"), await build(root, "two")];
+    expect(second.build).toBe(first.build);
+    await writeFile(join(root, "hello.ts"), HELLO.replace("evening", "morning"));
+    // A process imports a module once, so the digest is that of the one before: what changed is the bundle.
+    expect((await build(root, "one")).build).not.toBe(first.build);
+  });
+
+  it("empties what an earlier build left, and nothing else", async () => {
+    const root = await project({ "kept/notes.txt": "mine" });
+    await build(root);
+    await writeFile(join(root, "built", "stale.mjs"), "");
+    await build(root);
+    expect(await readdir(join(root, "built"))).not.toContain("stale.mjs");
+    await expect(build(root, "kept")).rejects.toMatchObject({
+      code: "configuration_invalid",
+      fix: expect.stringContaining("--out"),
+    });
+    expect(await readFile(join(root, "kept/notes.txt"), "utf8")).toBe("mine");
+  });
+
+  it("names an import of the user's own that leads nowhere", async () => {
+    const root = await project({
+      "late.ts": `export const load = () => import("./nowhere.ts");`,
+      "ghouls.config.ts": CONFIG.replace(
+        "export default",
+        `export { load } from "./late.ts";\nexport default`,
+      ),
+    });
+    const refused = await build(root).catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: "configuration_invalid",
+      fix: expect.stringContaining("nowhere.ts"),
+    });
+  });
+
+  it("leaves outside what a package would load if it were there", async () => {
+    const root = await project({
+      "node_modules/picky/package.json": '{"name":"picky","main":"index.js"}',
+      "node_modules/picky/index.js":
+        "exports.optional = () => { try { return require('not-installed'); } catch { return 'without'; } };",
+      "ghouls.config.ts": CONFIG.replace(
+        "export default",
+        `export { optional } from "picky";\nexport default`,
+      ),
+    });
+    expect((await build(root)).functions).toHaveLength(6);
+  });
+});
+
+it("gives digest and bundle the same text, even where the file changes in between", async () => {
+  const root = await project();
+  const { read } = buildSources();
+  const file = join(root, "hello.ts");
+  const before = await read(file);
+  await writeFile(file, "export const hello = 1;");
+  expect(await read(file)).toBe(before);
+});

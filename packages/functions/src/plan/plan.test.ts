@@ -1,0 +1,224 @@
+import { describe, expect, it, test } from "vitest";
+import { GhoulsError, QueueSettings } from "@ghouls/core";
+import { referencesIn } from "./names.ts";
+import type { PlanOptionsInput } from "./options.ts";
+import { planDeployment, type PlannedConfig } from "./plan.ts";
+
+const queues = (settings: Readonly<Record<string, object>>) =>
+  Object.fromEntries(Object.entries(settings).map(([name, one]) => [name, QueueSettings.parse(one)]));
+const CONFIG: PlannedConfig = {
+  queues: queues({ runs: {}, rites: { batchSize: 1 } }),
+  database: { schema: "ghouls", poolSize: 2 },
+  reconciler: { hint: true },
+};
+const plan = (options: PlanOptionsInput = {}, config: Partial<PlannedConfig> = {}) =>
+  planDeployment({ ...CONFIG, ...config }, options);
+const refused = (make: () => unknown): GhoulsError => {
+  try {
+    make();
+  } catch (error) {
+    if (error instanceof GhoulsError) return error;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+};
+const functionOf = (id: string, options?: PlanOptionsInput, config?: Partial<PlannedConfig>) => {
+  const found = plan(options, config).functions.find((one) => one.id === id);
+  if (found === undefined) throw new Error(`no function ${id}`);
+  return found;
+};
+const may = (id: string, options?: PlanOptionsInput, config?: Partial<PlannedConfig>) =>
+  Object.fromEntries(
+    functionOf(id, options, config).statements.map(({ sid, actions, resources }) => [
+      sid,
+      { actions, resources },
+    ]),
+  );
+
+describe("a plan", () => {
+  it("has a worker for each queue, whose messages are hidden as long as it may run", () => {
+    const { queues: planned, functions } = plan({}, { queues: queues({ slow: { functionTimeout: "90s" } }) });
+    expect(planned).toHaveLength(1);
+    expect(planned[0]).toMatchObject({
+      visibilitySeconds: 90,
+      mapping: { function: "worker-slow", responses: "ReportBatchItemFailures", maximumConcurrency: 2 },
+      deadLetter: { retentionSeconds: 1_209_600 },
+    });
+    expect(functions.find(({ id }) => id === "worker-slow")?.timeoutSeconds).toBe(90);
+  });
+
+  it("names only what its own resources are called, and what is given", () => {
+    const whole = plan({ vpc: {}, database: { ownKey: true } });
+    const made = new Set([
+      "build",
+      "table.arn",
+      "table.name",
+      "http.id",
+      "vpc.subnets",
+      "vpc.securityGroups",
+      "database.application.secret.arn",
+      "database.migrator.secret.arn",
+      "database.key.arn",
+      ...whole.functions.flatMap(({ id }) =>
+        ["arn", "name", "log.arn"].map((part) => `function.${id}.${part}`),
+      ),
+      ...whole.queues.flatMap(({ name }) =>
+        ["arn", "url", "name", "deadLetter.arn", "deadLetter.name"].map((part) => `queue.${name}.${part}`),
+      ),
+    ]);
+    expect(referencesIn(JSON.stringify(whole)).filter((name) => !made.has(name))).toEqual([]);
+  });
+
+  it("sends every route of the API to the function that has it, and what is none to a problem document", () => {
+    const { routes } = plan().http;
+    expect(routes).toMatchObject({
+      "POST /v1/runs": "admission",
+      "POST /v1/runs/{id}/cancel": "admission",
+      "GET /v1/runs/{id}": "api",
+      "GET /readyz": "api",
+      "GET /openapi.json": "api",
+      $default: "api",
+    });
+    expect(
+      Object.entries(routes).filter(([route, id]) => route.startsWith("POST") && id !== "admission"),
+    ).toEqual([]);
+  });
+
+  it("switches code only after the preflight, and that only after the migration", () => {
+    const { deploy, functions } = plan();
+    expect(deploy).toEqual(["migrate", "preflight", "switch"]);
+    expect(functions.filter((one) => !one.afterPreflight).map(({ id }) => id)).toEqual([
+      "migrate",
+      "preflight",
+    ]);
+  });
+
+  it("invokes the reconciler every minute, and ends it before the next", () => {
+    expect(plan().schedule).toEqual({ function: "reconciler", expression: "rate(1 minute)", retries: 0 });
+    expect(functionOf("reconciler").timeoutSeconds).toBeLessThan(60);
+  });
+
+  it("has alarms for every queue, every function, and for silence", () => {
+    const { alarms, functions, queues: planned } = plan();
+    const ids = alarms.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { name } of planned)
+      expect(ids).toEqual(expect.arrayContaining([`${name}-dead-letters`, `${name}-oldest-message`]));
+    for (const { id } of functions) expect(ids).toContain(`${id}-errors`);
+    expect(alarms.find(({ id }) => id === "reconciler-silent")).toMatchObject({
+      missing: "breaching",
+      threshold: 1,
+    });
+  });
+});
+
+describe("what a function may do", () => {
+  it("is no more than its part", () => {
+    expect(Object.keys(may("admission"))).toEqual(["WriteLog", "ReadSecret", "Publish", "WakeHint"]);
+    expect(Object.keys(may("api"))).toEqual(["WriteLog", "ReadSecret"]);
+    expect(may("worker-runs")).toMatchObject({
+      Consume: { resources: ["${queue.runs.arn}"] },
+      Publish: { resources: ["${queue.runs.arn}"] },
+      WakeHint: { actions: ["dynamodb:UpdateItem"] },
+    });
+    expect(may("reconciler")).toMatchObject({
+      Publish: { resources: ["${queue.runs.arn}", "${queue.rites.arn}"] },
+      WakeHint: { actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"] },
+    });
+    expect(may("migrate")["ReadSecret"]?.resources).toEqual(["${database.migrator.secret.arn}"]);
+    expect(may("preflight")["ReadSecret"]?.resources).toEqual(["${database.application.secret.arn}"]);
+  });
+
+  it("names no action and no resource by a star", () => {
+    const statements = plan({ database: { ownKey: true } }).functions.flatMap((one) => one.statements);
+    expect(statements.flatMap(({ actions }) => actions).filter((action) => action.includes("*"))).toEqual([]);
+    // A log group's streams are named this way, and nothing else is.
+    expect(
+      statements
+        .flatMap(({ resources }) => resources)
+        .filter((one) => one.replace(/\.log\.arn}:\*$/, "").includes("*")),
+    ).toEqual([]);
+  });
+
+  it("reaches the table only where the hint is on", () => {
+    const off = { reconciler: { hint: false } };
+    for (const id of ["admission", "worker-runs", "reconciler"]) {
+      expect(functionOf(id).environment).toHaveProperty("EVENTS_TABLE");
+      expect(functionOf(id, {}, off).environment).not.toHaveProperty("EVENTS_TABLE");
+      expect(may(id, {}, off)).not.toHaveProperty("WakeHint");
+    }
+  });
+
+  it("connects with RDS tokens instead of a secret where that is chosen", () => {
+    const iam = { database: { auth: "iam" } } as const;
+    expect(may("worker-runs", iam)).toMatchObject({
+      Connect: { actions: ["rds-db:connect"], resources: ["${database.application.user.arn}"] },
+    });
+    expect(may("worker-runs", iam)).not.toHaveProperty("ReadSecret");
+    expect(functionOf("worker-runs", iam).environment).toMatchObject({
+      DATABASE_URL: "${database.application.url}",
+      DATABASE_AUTH: "iam",
+    });
+    expect(functionOf("migrate", iam).environment).toMatchObject({
+      GHOULS_MIGRATION_DATABASE_URL: "${database.migrator.url}",
+      GHOULS_APPLICATION_ROLE: "ghouls_app",
+    });
+  });
+});
+
+describe("connections", () => {
+  it("are those of every environment that the account has, twice while code is switched", () => {
+    expect(plan().connections).toEqual({
+      perEnvironment: 2,
+      environments: 10,
+      whileDeploying: 20,
+      worst: 40,
+      limit: 90,
+    });
+  });
+
+  it("of the HTTP functions end at their reservations", () => {
+    const reserved = { admission: 5, api: 5 };
+    const { connections } = plan({ concurrency: { account: 1_000, reserved } });
+    // 5 + 5, two workers of 2 each, two reconcilers, one migration, one preflight.
+    expect(connections).toMatchObject({ environments: 18, worst: 72 });
+  });
+
+  it("that would not fit refuse the deployment before anything is made", () => {
+    const error = refused(() => plan({ concurrency: { account: 1_000 } }));
+    expect(error).toMatchObject({ code: "configuration_invalid" });
+    expect(error.message).toContain("4000 connections");
+    expect(error.fix).toMatch(/reserve executions for admission and api/);
+    expect(() =>
+      plan({ concurrency: { account: 1_000 }, database: { maxConnections: 4_000 } }),
+    ).not.toThrow();
+  });
+
+  it("cannot be reckoned where more is reserved than the account has", () => {
+    expect(refused(() => plan({ concurrency: { reserved: { admission: 10 } } })).message).toContain(
+      "the account has 10",
+    );
+  });
+});
+
+test.each([
+  [
+    "a queue whose worker would outlive Lambda",
+    () => plan({}, { queues: queues({ runs: { functionTimeout: "16m" } }) }),
+    /15m/,
+  ],
+  ["a queue with one worker", () => plan({}, { queues: queues({ runs: { concurrency: 1 } }) }), /2 at least/],
+  ["a reservation for nobody", () => plan({ concurrency: { reserved: { worker: 1 } } }), /worker-runs/],
+  ["an option that does not exist", () => plan({ vpcs: {} } as never), /vpcs/],
+])("%s is refused, with what to do", (_what, make, fix) => {
+  expect(refused(make)).toMatchObject({ code: "configuration_invalid", fix: expect.stringMatching(fix) });
+});
+
+test("endpoints are those that the functions need, and none where there is a way out", () => {
+  const services = (options: PlanOptionsInput) =>
+    plan(options).network?.endpoints.map(({ service }) => service);
+  expect(services({})).toBeUndefined();
+  expect(services({ vpc: {} })).toEqual(["sqs", "dynamodb", "secretsmanager"]);
+  expect(services({ vpc: {}, database: { auth: "iam" } })).toEqual(["sqs", "dynamodb"]);
+  expect(services({ vpc: { endpoints: false } })).toEqual([]);
+});

@@ -1,0 +1,108 @@
+import { expect, test } from "vitest";
+import { openLedger } from "./ledger.ts";
+
+/**
+ * Every function of the ledger by what it means for the reconciler (design.md §3, Reconcile). A new one that is not in this
+ * table fails: whoever adds it decides whether the hint is lowered before its commit.
+ */
+const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `no statement: ${string}`>> = {
+  "runs.admit": "opens",
+  "runs.admitIn": "opens",
+  "runs.byKey": "reads",
+  "runs.byId": "reads",
+  "runs.get": "reads",
+  "runs.page": "reads",
+  "runs.raiseAttention": "keeps: it asks for a person, and no pass looks after that",
+  "runs.quarantineIfClaimed": "keeps: a claim is open, and what it leaves is nobody's before a person's word",
+  "runs.cancel": "opens",
+  "deliveries.releaseIfHeld": "opens",
+  "deliveries.claimIfDue": "opens",
+  "deliveries.unclaimed": "reads",
+  "deliveries.settleIfClaimed":
+    "keeps: a claim is open, and what is left to contain comes in the same commit",
+  "deliveries.duePublications": "reads",
+  "deliveries.markPublished":
+    "keeps: the delivery is PENDING, and its next publication moves to a later time",
+  "deliveries.markPublicationFailed":
+    "keeps: whoever publishes has opened the delivery just now, or is the reconciler, which looks again afterwards",
+  "deliveries.settleContainIfClaimed": "keeps: a claim is open, and the items of its run have a next look",
+  "deliveries.beatIfClaimed": "keeps: a claim is open, and its lease moves to a later time",
+  "deliveries.yieldIfClaimed": "keeps: a claim is open, and the next delivery comes in the same commit",
+  "deliveries.giveBackIfClaimed": "keeps: a claim is open, and the next delivery comes in the same commit",
+  "deliveries.lapsed": "reads",
+  "deliveries.settleLost":
+    "keeps: a claim is open, and its item and the next delivery come in the same commit",
+  "deliveries.expiredHolds": "reads",
+  "deliveries.expireHolds": "keeps: a hold that is due is open, and only the reconciler ends it",
+  "deliveries.recordWorkerEnd": "opens",
+  "deliveries.ofRun": "reads",
+  "journal.appendIfClaimed": "keeps: a claim is open",
+  "journal.read": "reads",
+  "checkpoints.read": "reads",
+  "intents.openIfClaimed": "keeps: a claim is open",
+  "intents.closeIfClaimed": "keeps: a claim is open",
+  "intents.openOfRun": "reads",
+  "intents.lastOfRun": "reads",
+  "items.ofRun": "reads",
+  "items.due": "reads",
+  "items.contain":
+    "keeps: an item that is due is open, what becomes of it comes in the same commit, and only the reconciler calls it",
+  "items.containSooner": "opens",
+  "items.acknowledge": "opens",
+  "items.acknowledgeWorker": "opens",
+  "evidence.reject": "keeps: evidence is part of nothing",
+  "workflows.record": "keeps: it belongs to the deployment and to no run",
+  nextLook: "reads",
+  doctor: "reads",
+  schemaVersion: "reads",
+  beforeOpening: "no statement: it is the announcement itself, for transactions that the ledger does not see",
+  transaction: "no statement: it carries what its caller puts into it, and only tests do",
+  close: "no statement: it ends the connections",
+};
+
+type Call = (...values: unknown[]) => unknown;
+
+function functionsOf(value: object, path = ""): [string, Call][] {
+  return Object.entries(value).flatMap(([name, member]: [string, unknown]): [string, Call][] => {
+    if (typeof member === "function") return [[`${path}${name}`, member as Call]];
+    return typeof member === "object" && member !== null ? functionsOf(member, `${path}${name}.`) : [];
+  });
+}
+
+let asked = 0;
+const stop = new Error("the test lets nothing pass");
+// Nothing listens there: what comes as far as a statement fails, in another way.
+const ledger = openLedger({
+  connectionString: "postgres://nobody@127.0.0.1:1/none",
+  chance: () => 0,
+  beforeOpening: () => {
+    asked += 1;
+    return Promise.reject(stop);
+  },
+});
+const functions = functionsOf(ledger);
+
+test("every function of the ledger has its kind in the table, with the reason why it keeps", () => {
+  expect(functions.map(([name]) => name).toSorted()).toEqual(Object.keys(KINDS).toSorted());
+});
+
+const bound = functions.filter(([name]) => !KINDS[name]?.startsWith("no statement"));
+
+test.each(bound.filter(([name]) => KINDS[name] === "opens"))(
+  "%s waits for the hint before its first statement",
+  async (_, call) => {
+    const before = asked;
+    await expect(call({}, [], {})).rejects.toBe(stop);
+    expect(asked).toBe(before + 1);
+  },
+);
+
+test.each(bound.filter(([name]) => KINDS[name] !== "opens"))(
+  "%s opens nothing, and costs no write of the hint",
+  async (_, call) => {
+    const before = asked;
+    const answer = await Promise.resolve(call({}, [], {})).catch((error: unknown) => error);
+    expect(answer).not.toBe(stop);
+    expect(asked).toBe(before);
+  },
+);

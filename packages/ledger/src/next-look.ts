@@ -1,0 +1,66 @@
+import { sqlStates } from "@ghouls/core";
+import type { Executor } from "./database.ts";
+import { ENDING_STATES } from "./fence.ts";
+import { rows } from "./rows.ts";
+import { readStatement } from "./statement.ts";
+
+/**
+ * The earliest of all that the reconciler looks after, each kind by the first entry of its index. A claim is open work
+ * whatever its lease says, because its worker may fall silent at any moment. What is paused or quarantined is left out as
+ * the passes leave it out: who ends the pause opens work.
+ */
+const NEXT_LOOK = readStatement(
+  "ledger.next-look",
+  `
+select extract(epoch from min(due.due_at) - ghouls.clock())::double precision as due_in
+from (
+  (select ghouls.clock() as due_at
+  from ghouls.deliveries d
+  where d.status = 'CLAIMED'
+  order by d.lease_until
+  limit 1)
+  union all
+  select pending.next_publication_at
+  from generate_series(9, 0, -1) as p(priority)
+  cross join lateral (
+    select d.next_publication_at
+    from ghouls.deliveries d
+    join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
+    where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at is not null
+      and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.paused_at is null and run.quarantined_at is null)
+        or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_STATES)})
+          and (run.quarantined_at is null or run.status = 'CANCELLING')))
+    order by d.next_publication_at
+    limit 1
+  ) as pending
+  union all
+  (select d.hold_expires_at
+  from ghouls.deliveries d
+  join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
+  where d.status = 'HELD' and run.status = 'QUEUED' and run.quarantined_at is null
+  order by d.hold_expires_at
+  limit 1)
+  union all
+  (select i.next_look_at
+  from ghouls.containment_items i
+  where i.acknowledged_at is null
+  order by i.next_look_at
+  limit 1)
+  union all
+  (select ghouls.clock()
+  from ghouls.runs run
+  where run.status in (${sqlStates(ENDING_STATES)}) and run.open_items = 0
+    and (run.quarantined_at is null or run.status = 'CANCELLING')
+  order by run.created_at
+  limit 1)
+) as due`,
+);
+
+/**
+ * In how many seconds somebody must look at the ledger again; 0 or less: work is open now. Null where nothing is open. A
+ * system statement: it spans tenants.
+ */
+export async function readNextLook(executor: Executor): Promise<number | null> {
+  const [row] = await executor.run(NEXT_LOOK, []);
+  return row === undefined ? null : rows(row).numberOrNull("due_in");
+}

@@ -1,0 +1,90 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { buildFunctions, type BuiltFunction } from "@ghouls/functions";
+import { grid } from "./table.ts";
+
+/**
+ * `npm run size`: bytes and init time of each function, with the smallest configuration that there is, held against a
+ * budget. Exit code 1 where one is over it.
+ */
+
+/** What a function may weigh, and what loading it may take in a fresh process: kB, kB gzipped, ms (median of its runs). */
+const BUDGET: Readonly<Record<string, { readonly kB: number; readonly gz: number; readonly ms: number }>> = {
+  admission: { kB: 1, gz: 1, ms: 1 },
+  api: { kB: 1, gz: 1, ms: 1 },
+  worker: { kB: 1, gz: 1, ms: 1 },
+  reconciler: { kB: 1, gz: 1, ms: 1 },
+  migrate: { kB: 1, gz: 1, ms: 1 },
+  preflight: { kB: 1, gz: 1, ms: 1 },
+};
+const RUNS = 7;
+
+/** Weight and init time of a function as it is deployed. */
+export interface Measured {
+  readonly entry: string;
+  readonly kB: number;
+  readonly gz: number;
+  /** Milliseconds from the start of the import to its end. */
+  readonly ms: number;
+}
+
+export async function measureAll(runs = RUNS): Promise<Measured[]> {
+  const out = mkdtempSync(join(tmpdir(), "ghouls-size-"));
+  try {
+    const config = fileURLToPath(new URL("ghouls.config.ts", import.meta.url));
+    const { functions } = await buildFunctions({ config, out });
+    return functions.map((one) => measure(one, runs));
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+}
+
+function measure({ entry, folder, bytes }: BuiltFunction, runs: number): Measured {
+  const gz = readdirSync(folder).map((file) => gzipSync(readFileSync(join(folder, file))).byteLength);
+  const times = Array.from({ length: runs }, () => initMs(join(folder, "index.mjs")));
+  return {
+    entry,
+    kB: Math.ceil(bytes / 1_000),
+    gz: Math.ceil(gz.reduce((total, size) => total + size, 0) / 1_000),
+    ms: Math.round(times.toSorted((a, b) => a - b)[Math.floor(runs / 2)] ?? Infinity),
+  };
+}
+
+/** In a process of its own, as an execution environment begins. */
+function initMs(file: string): number {
+  const code = `const began = performance.now(); await import(${JSON.stringify(pathToFileURL(file).href)}); console.log(performance.now() - began);`;
+  const { stdout, stderr, status } = spawnSync(process.execPath, ["--input-type=module", "--eval", code], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`${file} cannot be loaded:\n${stderr}`);
+  return Number(stdout);
+}
+
+/** What is over the budget, in words. */
+export function overBudget(measured: readonly Measured[]): string[] {
+  return measured.flatMap(({ entry, ...figures }) => {
+    const budget = BUDGET[entry];
+    if (budget === undefined) return [`${entry} has no budget`];
+    return (["kB", "gz", "ms"] as const)
+      .filter((unit) => figures[unit] > budget[unit])
+      .map((unit) => `${entry}: ${figures[unit]} ${unit}, and its budget is ${budget[unit]}`);
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const measured = await measureAll();
+  const rows = measured.map(({ entry, kB, gz, ms }) => {
+    const budget = BUDGET[entry];
+    return [entry, `${kB} / ${budget?.kB}`, `${gz} / ${budget?.gz}`, `${ms} / ${budget?.ms}`];
+  });
+  process.stdout.write(
+    `${grid([["function", "kB / budget", "gzipped kB", "init ms"], ...rows]).join("\n")}\n`,
+  );
+  const over = overBudget(measured);
+  process.stderr.write(over.map((line) => `over budget: ${line}\n`).join(""));
+  process.exitCode = over.length === 0 ? 0 : 1;
+}

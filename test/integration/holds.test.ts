@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { workflow } from "ghouls";
+import * as z from "zod";
+import { identityCodec } from "@ghouls/core";
+import { SOMEBODY, testWorld } from "../support/world.ts";
+
+const hello = workflow({
+  name: "hello",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.unknown(),
+  run: () => Promise.resolve("hello"),
+});
+let broken: string | undefined;
+const world = await testWorld({
+  workflows: [hello],
+  codec: {
+    ...identityCodec,
+    encode: (text, { kind, runId }) =>
+      kind === "error" && runId === broken ? Promise.reject(new Error("no key")) : Promise.resolve(text),
+  },
+});
+const hold = (holdFor: "1m" | "10m") => world.submit("hello", null, { held: true, holdFor });
+
+test("a run that nobody releases in time is FAILED hold_expired, and a later release is refused by name", async () => {
+  const { runId } = await hold("10m");
+  await world.advance(599);
+  expect(await world.reconcile()).toMatchObject({ holds: { expired: 0 } });
+  expect((await world.view(runId)).status).toBe("QUEUED");
+  await world.advance(2);
+  expect(await world.reconcile()).toMatchObject({ holds: { expired: 1, ended: 1, failed: 0, pages: 1 } });
+  expect(await world.view(runId)).toMatchObject({
+    status: "FAILED",
+    error: {
+      code: "hold_expired",
+      message: expect.stringMatching(/^the run was held until .*Z, and nobody/),
+    },
+  });
+  await expect(world.admission.release(SOMEBODY, runId)).rejects.toMatchObject({ code: "hold_ended" });
+  expect(await world.drain()).toEqual([]);
+  expect((await world.ledger.doctor()).filter((check) => !check.ok)).toEqual([]);
+});
+
+test("a run that was released in time is carried, however late the pass comes", async () => {
+  const { runId } = await hold("10m");
+  await world.advance(601);
+  // The hold has expired, and no pass has seen it yet: a release that comes first wins.
+  expect(await world.admission.release(SOMEBODY, runId)).toMatchObject({ released: true });
+  expect(await world.reconcile()).toMatchObject({ holds: { expired: 0 } });
+  await world.drain();
+  expect((await world.view(runId)).status).toBe("DONE");
+});
+
+test("a codec that cannot write one run's reason holds up no other's, and the next pass tries again", async () => {
+  const [stuck, other] = [await hold("1m"), await hold("1m")];
+  broken = stuck.runId;
+  await world.advance(61);
+  expect(await world.reconcile()).toMatchObject({ holds: { expired: 2, ended: 1, failed: 1 } });
+  expect((await world.view(stuck.runId)).status).toBe("QUEUED");
+  expect((await world.view(other.runId)).status).toBe("FAILED");
+  broken = undefined;
+  expect(await world.reconcile()).toMatchObject({ holds: { expired: 1, ended: 1 } });
+  expect((await world.view(stuck.runId)).status).toBe("FAILED");
+});
+
+test("more holds than a page are ended in one invocation", async () => {
+  await world.reset();
+  await Promise.all(Array.from({ length: 120 }, () => hold("1m")));
+  await world.advance(61);
+  expect(await world.reconcile()).toMatchObject({ holds: { expired: 120, ended: 120, pages: 2 } });
+  expect(await world.db.admin("select 1 from ghouls.runs where status <> 'FAILED'")).toEqual([]);
+});

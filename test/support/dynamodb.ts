@@ -1,0 +1,127 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { DynamoDB } from "@aws-sdk/client-dynamodb";
+import dynalite from "dynalite";
+import { afterAll } from "vitest";
+import { openDynamoHint, type DynamoHint } from "@ghouls/aws";
+import { noFaults, type FaultInjector } from "@ghouls/core";
+import { CREDENTIALS } from "./queue.ts";
+import { until } from "./wait.ts";
+
+/** What the server does with a call: carries it out, refuses it as DynamoDB does, or never answers. */
+type Mode = "up" | "throttled" | "silent";
+
+/** A DynamoDB server of the test file's own, with an empty events table. */
+export interface TestDynamo {
+  readonly endpoint: string;
+  readonly table: string;
+  open(faults?: FaultInjector): DynamoHint;
+  /** Of the calls with this name only, such as "UpdateItem", where one is given. */
+  be(mode: Mode, call?: string): void;
+  /** Names of the calls that have come so far. */
+  readonly calls: readonly string[];
+  /** The hint as it is stored, numbers as numbers. */
+  item(): Promise<Record<string, number | string> | undefined>;
+  /** Puts the hint into any state. */
+  put(attributes: Readonly<Record<string, number | string>>): Promise<void>;
+  forget(): Promise<void>;
+}
+
+const KEY = { pk: { S: "reconciler" }, sk: { S: "hint" } };
+
+export async function testDynamo(): Promise<TestDynamo> {
+  const inner = dynalite({ createTableMs: 0 });
+  const calls: string[] = [];
+  let mode: Mode = "up";
+  let hit: string | undefined;
+  const server = createServer((request, response) => {
+    const call = String(request.headers["x-amz-target"]).split(".").at(-1) ?? "";
+    const direct = request.headers["x-by-the-test"] !== undefined;
+    if (!direct) calls.push(call);
+    if (direct || mode === "up" || (hit !== undefined && hit !== call)) {
+      inner.emit("request", request, response);
+    } else if (mode === "throttled") {
+      response.writeHead(400, { "content-type": "application/x-amz-json-1.0" });
+      response.end(
+        JSON.stringify({
+          __type: "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+          message: "too much",
+        }),
+      );
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new DynamoDB({ region: "us-east-1", endpoint, credentials: CREDENTIALS });
+  client.middlewareStack.add(
+    (next) => (args) => {
+      (args.request as { headers: Record<string, string> }).headers["x-by-the-test"] = "1";
+      return next(args);
+    },
+    { step: "build" },
+  );
+  const table = "events";
+  await client.createTable({
+    TableName: table,
+    BillingMode: "PAY_PER_REQUEST",
+    AttributeDefinitions: ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+    KeySchema: [
+      { AttributeName: "pk", KeyType: "HASH" },
+      { AttributeName: "sk", KeyType: "RANGE" },
+    ],
+  });
+  await until("the table", async () => {
+    const { Table } = await client.describeTable({ TableName: table });
+    return Table?.TableStatus === "ACTIVE";
+  });
+  const opened: DynamoHint[] = [];
+  afterAll(async () => {
+    for (const hint of opened) hint.close();
+    client.destroy();
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+  });
+  return {
+    endpoint,
+    table,
+    calls,
+    open: (faults = noFaults) => {
+      const hint = openDynamoHint({
+        region: "us-east-1",
+        endpoint,
+        credentials: CREDENTIALS,
+        table,
+        faults,
+        requestTimeoutMs: 300,
+        maxAttempts: 1,
+      });
+      opened.push(hint);
+      return hint;
+    },
+    be: (next, call) => {
+      mode = next;
+      hit = call;
+    },
+    item: async () => {
+      const { Item } = await client.getItem({ TableName: table, Key: KEY, ConsistentRead: true });
+      if (Item === undefined) return undefined;
+      return Object.fromEntries(
+        Object.entries(Item).flatMap(([name, value]): [string, number | string][] =>
+          name in KEY ? [] : [[name, value.N === undefined ? String(value.S) : Number(value.N)]],
+        ),
+      );
+    },
+    put: async (attributes) => {
+      const values = Object.entries(attributes).map(([name, value]) => [
+        name,
+        typeof value === "number" ? { N: String(value) } : { S: value },
+      ]);
+      await client.putItem({ TableName: table, Item: { ...KEY, ...Object.fromEntries(values) } });
+    },
+    forget: async () => {
+      await client.deleteItem({ TableName: table, Key: KEY });
+    },
+  };
+}
