@@ -32,10 +32,8 @@ export const patterns: Check = (graph, { patterns: argued }) => {
   const used = new Set<string>();
   const found = roles(graph).flatMap((role) =>
     allowancesOf(graph, role).flatMap(({ words, actions, resources }) => {
-      const problems = actions
-        .filter((action) => action.includes("*"))
-        .map((action) => `${role.name} may do ${action}`);
-      if (!resources.some((resource) => resource.includes("*"))) return problems;
+      const problems = actions.filter(isPattern).map((action) => `${role.name} may do ${action}`);
+      if (!resources.some(isPattern)) return problems;
       used.add(words);
       return Object.hasOwn(argued, words)
         ? problems
@@ -45,6 +43,11 @@ export const patterns: Check = (graph, { patterns: argued }) => {
   const unused = Object.keys(argued).filter((words) => !used.has(words));
   return [...found, ...unused.map((words) => `"${words}" is argued for, and nobody has it`)];
 };
+
+/** IAM's two wildcards. */
+function isPattern(text: string): boolean {
+  return /[*?]/.test(text);
+}
 
 /** What each role may do is exactly what is written down. */
 export const permissions: Check = (graph, expected) => {

@@ -99,6 +99,16 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   },
   {
     check: PATTERNS,
+    what: "a key is any of six letters",
+    change: statement("GhoulsApiRole", {
+      Effect: "Allow",
+      Action: "kms:Decrypt",
+      Resource: "arn:aws:kms:us-east-1:1:key/??????",
+    }),
+    expect: wanted("GhoulsApi", "kms:Decrypt on arn:aws:kms:us-east-1:1:key/??????"),
+  },
+  {
+    check: PATTERNS,
     what: "a pattern is argued for that nobody has",
     change: (graph) => graph,
     expect: (expected) => ({
