@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { LedgerError, executorOn, insertRunsIfKeyIsNew, openLedger, type Ledger } from "@ghouls/ledger";
+import { LedgerError, executorOn, insertRunsIfKeyIsNew, type Ledger } from "@ghouls/ledger";
 import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
-import { APPLICATION } from "../support/global-setup.ts";
+import { APPLICATION } from "../support/template.ts";
 import { ADMIT, newRun } from "../support/new-run.ts";
 import { blocked, until } from "../support/wait.ts";
 
@@ -244,7 +244,7 @@ describe("a database that", () => {
   test("has no connection left is out of reach, and is back when one is free", async () => {
     const taken = await own.client("application");
     await own.admin(`alter database ${own.name} connection limit 1`);
-    const ledger = own.ledger({ maxConnections: 1 });
+    const ledger = own.ledger({ maxConnections: 1, connectPatienceMs: 300 });
     const error = await thrown(ledger.runs.get({ tenantId: "acme", runId: randomUUID() }));
     expect(error).toMatchObject({ kind: "unavailable", code: "ledger_unavailable", sqlState: "53300" });
     expect(error.fix).toContain("DATABASE_URL");
@@ -267,9 +267,8 @@ describe("a database that", () => {
 });
 
 test("an error of the driver's own, before anything was sent, is typed too", async () => {
-  const ledger = openLedger({ connectionString: "postgres://a:b@127.0.0.1:1/none", chance: () => 0 });
+  const ledger = db.ledger({ connectionString: "postgres://a:b@127.0.0.1:1/none", connectPatienceMs: 300 });
   const error = await thrown(ledger.schemaVersion());
   expect(error).toMatchObject({ kind: "unavailable", code: "ledger_unavailable", retryAfterSeconds: 2 });
   expect(`${error.message} ${error.fix}`).not.toContain("a:b");
-  await ledger.close();
 });

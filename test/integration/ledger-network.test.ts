@@ -1,40 +1,35 @@
-import { afterAll, afterEach, describe, expect, inject, test } from "vitest";
-import { LedgerError, openLedger, type Ledger } from "@ghouls/ledger";
+import { afterEach, describe, expect, test } from "vitest";
+import { LedgerError, type DatabaseOptions, type Ledger } from "@ghouls/ledger";
 import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
-import { APPLICATION } from "../support/global-setup.ts";
+import { APPLICATION } from "../support/template.ts";
 import { ADMIT, newRun } from "../support/new-run.ts";
 import { tcpProxy } from "../support/tcp-proxy.ts";
 import { blocked, until } from "../support/wait.ts";
 
 const db = await testDatabase();
-const proxy = await tcpProxy(inject("postgres"));
+const proxy = await tcpProxy(db.address);
 // Here transactions stay open for as long as a test looks at others.
 await db.admin(
   `alter role ${APPLICATION.name} in database ${db.name} set idle_in_transaction_session_timeout = 0`,
 );
-const opened: Ledger[] = [];
 const statement = (name: string) => STATEMENTS.get(name) as Statement;
 
-function open(options: Partial<Parameters<typeof openLedger>[0]> = {}): Ledger {
-  const ledger = openLedger({
+function open(options: Partial<DatabaseOptions> = {}): Ledger {
+  return db.ledger({
     connectionString: proxy.through(db.applicationUrl),
     maxConnections: 1,
     connectTimeoutMs: 2_000,
+    connectPatienceMs: 300,
     answerTimeoutMs: 2_000,
     chance: () => 0,
     ...options,
   });
-  opened.push(ledger);
-  return ledger;
 }
 
 afterEach(() => {
   proxy.restore();
-});
-afterAll(async () => {
-  for (const ledger of opened) await ledger.close();
 });
 
 const thrown = async (promise: Promise<unknown>): Promise<unknown> => {
@@ -167,7 +162,7 @@ describe("a pool", () => {
 
 test("statements that are not prepared, as behind some poolers, leave none on the connection", async () => {
   const ledger = open({ preparedStatements: false });
-  const prepared = open();
+  const prepared = open({ preparedStatements: true });
   const countOn = (on: Ledger) =>
     on.transaction("a test", async (executor) => {
       const count: Statement = {

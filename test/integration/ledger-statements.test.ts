@@ -8,7 +8,7 @@ import {
   type Statement,
 } from "../../packages/ledger/src/statement.ts";
 import { testDatabase } from "../support/database.ts";
-import { APPLICATION, MIGRATOR } from "../support/global-setup.ts";
+import { APPLICATION, MIGRATOR } from "../support/template.ts";
 import type pg from "pg";
 
 const db = await testDatabase();

@@ -2,6 +2,7 @@ export { insertRunsIfKeyIsNew, readRunsByKey, readRunsById } from "./admissions.
 export type { AdmittedRun, AdmitSettings, NewRun } from "./admissions.ts";
 export { executorOn, inCallersTransaction, type CallerConnection } from "./caller.ts";
 export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./claims.ts";
+export type { ConnectionOptions, ConnectionSource } from "./connections.ts";
 export type { DatabaseOptions, Executor, Row } from "./database.ts";
 export type { CancelAnswer } from "./cancellations.ts";
 export type { Checkpoint, NextDelivery } from "./handovers.ts";
@@ -10,6 +11,7 @@ export type { Acknowledgement } from "./acknowledgements.ts";
 export type { ContainmentItem, ItemKind } from "./items.ts";
 export type { JudgedLoss, LapsedClaim } from "./losses.ts";
 export type { DoctorCheck } from "./doctor.ts";
+export { DRIVERS, type DriverName } from "./drivers/driver.ts";
 export { LedgerError, type LedgerFaultKind } from "./errors.ts";
 export type { NewEntry, StoredEntry } from "./journal.ts";
 export { openLedger, type Ledger } from "./ledger.ts";
