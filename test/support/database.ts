@@ -24,7 +24,15 @@ let counter = 0;
 
 /** On the server of the whole run, or on another one that has the template. */
 export async function testDatabase(server: TestServer = inject("postgres")): Promise<TestDatabase> {
-  const { host, port, adminPassword, application = { host, port }, driver = "pg", neonProxy } = server;
+  const {
+    host,
+    port,
+    adminPassword,
+    application = { host, port },
+    driver = "pg",
+    neonProxy,
+    preparedStatements,
+  } = server;
   const name = `t_${process.pid}_${(counter += 1)}_${Math.floor(performance.now() * 1000)}`;
   const url = (user: string, password: string, database = name, at = { host, port }) =>
     `postgres://${user}:${password}@${at.host}:${at.port}/${database}`;
@@ -48,6 +56,7 @@ export async function testDatabase(server: TestServer = inject("postgres")): Pro
         connectionString: database.applicationUrl,
         driver,
         ...(neonProxy === undefined ? {} : { neonProxy }),
+        ...(preparedStatements === undefined ? {} : { preparedStatements }),
         maxConnections: 4,
         chance: () => 0.5,
         ...options,

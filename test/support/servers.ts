@@ -13,6 +13,8 @@ export interface TestServer {
   readonly application?: { readonly host: string; readonly port: number };
   readonly driver?: DriverName;
   readonly neonProxy?: string;
+  /** As a user of a pooler that keeps no names sets it; the driver's default where absent. */
+  readonly preparedStatements?: boolean;
 }
 
 declare module "vitest" {

@@ -60,6 +60,7 @@ export class Connections {
   #current: Promise<Generation> | undefined;
   #renewing: Promise<boolean> | undefined;
   #ending: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -79,9 +80,9 @@ export class Connections {
    */
   async connect(what: string, patience: Patience): Promise<Held> {
     let renewed = false;
+    let cause: unknown = new Error("no connection in time");
     for (let failed = 1; ; failed += 1) {
       let generation: Generation | undefined;
-      let cause: unknown = new Error("no connection in time");
       try {
         generation = await this.#generation();
         const held = await this.#checkOut(generation, patience);
@@ -194,7 +195,12 @@ export class Connections {
     this.#ending = Promise.all([this.#ending, generation.pool.end()]);
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     const current = await this.#current?.catch(() => undefined);
     await current?.pool.end();
     await this.#ending;

@@ -7,7 +7,13 @@ import { DEFAULT_SCHEMA, assertIdentifier, bindSchema } from "./statement.ts";
 /** The migrator's connection; the application's role has no DDL. */
 export interface MigrateOptions extends Pick<
   ConnectionOptions,
-  "connectionString" | "driver" | "neonProxy" | "password" | "connectPatienceMs" | "chance"
+  | "connectionString"
+  | "driver"
+  | "neonProxy"
+  | "password"
+  | "connectTimeoutMs"
+  | "connectPatienceMs"
+  | "chance"
 > {
   readonly schema?: string;
   readonly applicationRole?: string;

@@ -41,7 +41,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     ["-q", ...(owner === undefined ? [] : ["-u", owner.name]), settings],
     port,
   );
-  project.provide("postgres", { ...postgres.server, application: { host: "127.0.0.1", port } });
+  const application = { host: "127.0.0.1", port };
+  project.provide("postgres", { ...postgres.server, application, preparedStatements: false });
   project.provide("way", "pgbouncer");
   return async () => {
     await bouncer.stop("SIGTERM");

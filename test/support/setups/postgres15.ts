@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { freePort } from "../free-port.ts";
 import { createTemplate } from "../template.ts";
@@ -31,6 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   ];
   const args = ["-D", data, ...settings.flatMap((setting) => ["-c", setting])];
   const server = await startServer(join(POSTGRES_15, "postgres"), args, port, owner);
+  await recovered(port);
   await createTemplate(port);
   project.provide("postgres", { host: "127.0.0.1", port, adminPassword: "admin" });
   project.provide("way", "postgres15");
@@ -38,4 +40,21 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.stop("SIGINT");
     rmSync(folder, { recursive: true, force: true });
   };
+}
+
+/** It listens before it lets anybody in. */
+async function recovered(port: number): Promise<void> {
+  for (;;) {
+    const client = new pg.Client({
+      connectionString: `postgres://postgres:admin@127.0.0.1:${port}/postgres`,
+    });
+    const error: unknown = await client.connect().then(
+      () => undefined,
+      (refused: unknown) => refused,
+    );
+    await client.end();
+    if (error === undefined) return;
+    if (!(error instanceof Error && "code" in error && error.code === "57P03")) throw error;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }

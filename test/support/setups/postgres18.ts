@@ -14,10 +14,10 @@ export interface Running {
 
 /** One PostgreSQL for a whole project, with a migrated template that each test file clones. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const { server, stop } = await startPostgres18();
-  project.provide("postgres", server);
+  const postgres = await startPostgres18();
+  project.provide("postgres", postgres.server);
   project.provide("way", "postgres18");
-  return stop;
+  return () => postgres.stop();
 }
 
 export async function startPostgres18(): Promise<Running> {
