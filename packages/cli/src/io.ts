@@ -1,5 +1,6 @@
 import { text } from "node:stream/consumers";
-import { migrate, migrationSql, openLedger } from "@ghouls/ledger";
+import type { DatabaseAccess } from "@ghouls/aws";
+import { migrate, migrationSql, openLedger, type DriverName } from "@ghouls/ledger";
 
 /** What the command needs of `@ghouls/local`. */
 export interface LocalHost {
@@ -14,13 +15,19 @@ export interface LocalHost {
   }): Promise<number>;
 }
 
+/** What a command connects to a database with. */
+export interface DatabaseConnection extends DatabaseAccess {
+  readonly driver?: DriverName;
+  readonly neonProxy?: string;
+}
+
 /** What the command needs of `@ghouls/ledger`. */
 export interface LedgerTools {
-  migrate(options: { connectionString: string; schema: string; applicationRole: string }): Promise<{
+  migrate(options: DatabaseConnection & { schema: string; applicationRole: string }): Promise<{
     readonly applied: readonly { readonly number: number; readonly name: string }[];
   }>;
   migrationSql(options: { schema: string; applicationRole: string }): string;
-  openLedger(options: { connectionString: string; schema: string; maxConnections: number }): {
+  openLedger(options: DatabaseConnection & { schema: string; maxConnections: number }): {
     doctor(): Promise<readonly Diagnosis[]>;
     close(): Promise<void>;
   };

@@ -11,7 +11,7 @@ import {
   type Logger,
   type QueuePort,
 } from "@ghouls/core";
-import { openSqs } from "@ghouls/aws";
+import { databaseAccess, openSqs } from "@ghouls/aws";
 import { DEFAULT_EXECUTION_SETTINGS, Publisher, Registry, type ExecutionSettings } from "@ghouls/engine";
 import { openLedger, type Ledger } from "@ghouls/ledger";
 import type { Config } from "./config.ts";
@@ -60,11 +60,16 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       digest: await digestOf(definition, overrides.manifest),
     })),
   );
+  const { driver, neonProxy } = environment.database;
+  const { preparedStatements } = config.database;
+  const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
   const ledger = openLedger({
-    connectionString: environment.databaseUrl,
+    ...databaseAccess(environment.database, { clock, faults }),
+    driver,
+    ...(neonProxy === undefined ? {} : { neonProxy }),
     schema: environment.schema ?? config.database.schema,
     maxConnections: config.database.poolSize,
-    preparedStatements: config.database.preparedStatements,
+    ...(preparedStatements === undefined ? {} : { preparedStatements }),
     faults,
     chance: Math.random,
     answerTimeoutMs: 10_000,

@@ -32,6 +32,12 @@ const FIX_OF: Readonly<Partial<Record<LedgerFaultKind, string>>> = {
   schema: "Run `ghouls migrate` with the migrator's connection string.",
 };
 
+/** A cause of ours, such as a secret that cannot be read, knows better what to do. */
+function fixOf(kind: LedgerFaultKind, cause: unknown): { fix?: string } {
+  const fix = (cause instanceof GhoulsError ? cause.fix : undefined) ?? FIX_OF[kind];
+  return fix === undefined ? {} : { fix };
+}
+
 /**
  * A failed statement, typed by SQLSTATE in this one place. The driver's message may hold row values, so it is kept as
  * the cause and never becomes part of an answer.
@@ -46,7 +52,7 @@ export class LedgerError extends GhoulsError {
       CODE_OF[kind],
       `the ledger could not carry out ${statement} (${kind}${sqlState ? `, SQLSTATE ${sqlState}` : ""})`,
       {
-        ...(FIX_OF[kind] === undefined ? {} : { fix: FIX_OF[kind] }),
+        ...fixOf(kind, cause),
         ...(kind === "defect" || kind === "schema" ? {} : { retryAfterSeconds: 2 }),
         cause,
       },
