@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import * as z from "zod";
 import { isTerminalRun, sha256, type RunStatus } from "@ghouls/core";
-import { workflow, type WorkflowContext } from "ghouls";
 import type { EmptyDatabase } from "../support/empty-database.ts";
 import { testQueue } from "../support/queue.ts";
 import { ENTRY } from "../support/whole-life.ts";
 import { NEWEST, frozenEngine, isFrozen, predecessorOf } from "./engines.ts";
+import { stepsOf, workflows } from "./workflows.ts";
 import { advance, databaseAt, inhabit, migrateOn, type Inhabitant } from "./world.ts";
 
 /**
@@ -22,27 +21,8 @@ test.each(numbers)(
   },
 );
 
-const trace: string[] = [];
-async function twoSteps(ctx: WorkflowContext): Promise<string> {
-  for (const name of ["one", "two"]) {
-    await ctx.step(name, () => {
-      trace.push(`${ctx.runId} ${name}`);
-      return name;
-    });
-  }
-  return "end";
-}
-const define = (name: string, onWorkerLoss: "resume" | "fail", run = twoSteps) =>
-  workflow({ name, version: 1, onWorkerLoss, input: z.unknown(), run });
-const workflows = [
-  define("resumes", "resume"),
-  define("ends", "fail"),
-  define("fails", "fail", () => Promise.reject(new Error("by a test"))),
-];
 /** What the step "one" leaves in the journal. */
 const ONE = { ...ENTRY, name: "one", resultText: '"one"', resultDigest: sha256('"one"'), resultBytes: 5 };
-const stepsOf = (runId: string) =>
-  trace.filter((line) => line.startsWith(runId)).map((line) => line.slice(37));
 
 /** Longer than any lease, and than anything that a lost worker had sent. */
 const LONG = 1_000;
@@ -279,37 +259,6 @@ describe.each(numbers.map((schema) => ({ schema, before: predecessorOf(schema) }
       expect(left.map((run) => run.run_id).toSorted()).toEqual(made.toSorted());
       expect(left.filter((run) => !isTerminalRun(run.status))).toEqual([]);
       expect((await now.ledger.doctor()).filter((check) => !check.ok)).toEqual([]);
-    });
-  },
-);
-
-describe.each(numbers.map((number) => number - 1))(
-  "the newest engine on schema %i, where the migrator was forgotten",
-  (schema) => {
-    test("says that the schema is outdated, and loses nothing until it is migrated", async () => {
-      const db = await databaseAt(schema);
-      const old = inhabit(await frozenEngine(predecessorOf(schema + 1)), db, queue, workflows);
-      const now = inhabit(NEWEST, db, queue, workflows);
-      const runId = await old.submit("resumes");
-      expect(await now.ledger.schemaVersion()).toEqual({ applied: schema, known: NEWEST.number });
-      await expect(now.ledger.doctor()).rejects.toMatchObject({ code: "schema_outdated", kind: "schema" });
-      const admitted = await now.submit("resumes").catch((error: unknown) => error);
-      // What the older schema cannot hold is refused; what it can is carried.
-      if (typeof admitted !== "string") expect(admitted).toMatchObject({ code: "schema_outdated" });
-      const outcome = await now.deliver(runId, 1);
-      if (!outcome.done)
-        expect(await old.view(runId)).toMatchObject({ status: expect.stringMatching(/QUEUED|RUNNING/) });
-
-      await migrateOn(db, schema, NEWEST.number);
-      for (let round = 0; round < 6; round += 1) {
-        const { status, enqueueSeq } = await now.view(runId);
-        if (status === "QUEUED") await now.deliver(runId, enqueueSeq);
-      }
-      expect(await now.view(runId)).toMatchObject({ status: "DONE", output: "end" });
-      expect(await db.admin("select from ghouls.runs")).toHaveLength(typeof admitted === "string" ? 2 : 1);
-      expect((await now.ledger.doctor()).filter((check) => !check.ok)).toEqual([]);
-      await old.close();
-      await now.close();
     });
   },
 );
