@@ -26,6 +26,8 @@ function where(name: keyof typeof NEEDS) {
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
+    // Needs SST's platform: `npm run test:infra`.
+    exclude: ["**/node_modules/**", "test/infra/**"],
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,

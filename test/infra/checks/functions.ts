@@ -1,0 +1,92 @@
+import type { Check } from "./check.ts";
+import {
+  apis,
+  componentOf,
+  functionBehind,
+  functionUrls,
+  functions,
+  invocations,
+  invokePermissions,
+  logGroups,
+  waitsFor,
+} from "./resources.ts";
+
+export const runtimes: Check = (graph) =>
+  functions(graph).flatMap(({ name, inputs: { runtime = "none", architectures } }) => [
+    ...(runtime === "nodejs24.x" ? [] : [`${name} runs on ${runtime}`]),
+    ...(architectures.join() === "arm64" ? [] : [`${name} is built for ${architectures.join() || "x86_64"}`]),
+  ]);
+
+/** A reservation takes from every other function of the account. */
+export const reservations: Check = (graph, { reserved }) =>
+  functions(graph).flatMap((fn) => {
+    const has = fn.inputs.reservedConcurrentExecutions;
+    const expected = reserved[componentOf(fn)];
+    return has === expected ? [] : [`${fn.name} reserves ${has ?? "nothing"}, not ${expected ?? "nothing"}`];
+  });
+
+export const logs: Check = (graph, { logDays }) => {
+  const groups = logGroups(graph);
+  return [
+    ...groups
+      .filter(({ inputs }) => inputs.retentionInDays !== logDays)
+      .map(
+        ({ name, inputs }) =>
+          `${name} keeps logs for ${inputs.retentionInDays || "ever"}, not ${logDays} days`,
+      ),
+    ...functions(graph).flatMap(({ name, inputs: { loggingConfig } }) => {
+      const own = loggingConfig?.logGroup;
+      return groups.some(({ inputs }) => inputs.name === own)
+        ? []
+        : [`${name} logs to ${own ?? "a group that Lambda makes"}, which is kept for ever`];
+    }),
+  ];
+};
+
+/** The code of the others is switched after the migration and the preflight have succeeded, at each deploy. */
+export const deployOrder: Check = (graph, expected) => {
+  const step = (component: string) => {
+    const fn = functions(graph).find((one) => componentOf(one) === component);
+    const invoked = invocations(graph).filter(
+      ({ inputs }) => fn !== undefined && functionBehind(graph, inputs.functionName)?.name === fn.name,
+    );
+    return { fn, invoked: invoked[0], count: invoked.length };
+  };
+  const [migrate, preflight] = [step(expected.migrate), step(expected.preflight)];
+  const missing = Object.entries({ [expected.migrate]: migrate, [expected.preflight]: preflight })
+    .filter(([, { count }]) => count !== 1)
+    .map(([component, { count }]) => `${component} is invoked ${count} times by a deploy`);
+  if (migrate.fn === undefined || migrate.invoked === undefined || preflight.invoked === undefined)
+    return missing;
+  const steps = [migrate.invoked, preflight.invoked];
+  const builds = new Set(functions(graph).map(({ inputs }) => inputs.environment.variables["GHOULS_BUILD"]));
+  const [after, first] = [preflight.invoked.resource, migrate.invoked.resource];
+  return [
+    ...missing,
+    ...(waitsFor(graph, first, migrate.fn.resource)
+      ? []
+      : ["the migration may be invoked before its function is there"]),
+    ...(waitsFor(graph, after, first) ? [] : ["the preflight may judge before the migration has ended"]),
+    ...functions(graph)
+      .filter((fn) => ![expected.migrate, expected.preflight].includes(componentOf(fn)))
+      .filter(({ resource }) => !waitsFor(graph, resource, after))
+      .map(({ name }) => `${name} may be switched before the preflight has passed`),
+    ...(builds.size === 1 && !builds.has(undefined) ? [] : ["the functions are not of one build"]),
+    ...steps
+      .filter(({ inputs }) => !Object.values(inputs.triggers).some((trigger) => builds.has(trigger)))
+      .map(({ name }) => `${name} does not happen again with the next build`),
+  ];
+};
+
+/** Only our API calls functions by a right of their own; the scheduler and the deploy have roles for it. */
+export const callers: Check = (graph) => [
+  ...functionUrls(graph).map(({ name }) => `${name} lets callers past the API`),
+  ...invokePermissions(graph)
+    .filter(({ inputs: { principal, sourceArn = "" } }) => {
+      const ours = apis(graph).some(
+        ({ executionArn }) => executionArn !== "" && sourceArn.startsWith(`${executionArn}/`),
+      );
+      return principal !== "apigateway.amazonaws.com" || !ours;
+    })
+    .map(({ name, inputs }) => `${name} lets ${inputs.principal} in from ${inputs.sourceArn ?? "anywhere"}`),
+];

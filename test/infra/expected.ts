@@ -1,0 +1,84 @@
+import { ROUTE_KEYS } from "@ghouls/api";
+import type { Expected } from "./checks/check.ts";
+
+/** How the functions of a variant come to the database, and what else each of them may do. */
+export interface Access {
+  readonly application: readonly string[];
+  readonly migrator: readonly string[];
+  /** The same for every function. */
+  readonly all?: readonly string[];
+}
+
+const VPC_ACCESS = "managed policy AWSLambdaVPCAccessExecutionRole";
+
+/** Reasons for patterns. A pattern that is not here is refused, and so is one here that nobody has. */
+const REASONS: Readonly<Record<string, string>> = {
+  log: "Lambda makes a log stream's name at run time; the group is the function's own",
+  [VPC_ACCESS]: "AWS takes no narrower resource than * for the network interfaces of a function in a VPC",
+};
+
+/** Streams of a function's own log group. */
+const log = (component: string) => `logs:CreateLogStream, logs:PutLogEvents on ${component}Log:*`;
+const HINT = "when ForAllValues:StringEquals dynamodb:LeadingKeys reconciler";
+const lowersHint = `dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`;
+const consumes = (queue: string) =>
+  `sqs:ChangeMessageVisibility, sqs:DeleteMessage, sqs:GetQueueAttributes, sqs:ReceiveMessage on ${queue}`;
+const sendsToBoth = "sqs:SendMessage on GhoulsRitesQueue, GhoulsRunsQueue";
+
+/** What each function may do, by hand: a new permission is a decision, and is written here first. */
+const OWN: Readonly<Record<string, readonly string[]>> = {
+  GhoulsAdmission: [sendsToBoth, lowersHint],
+  GhoulsApi: [],
+  GhoulsWorkerRuns: [consumes("GhoulsRunsQueue"), "sqs:SendMessage on GhoulsRunsQueue", lowersHint],
+  GhoulsWorkerRites: [consumes("GhoulsRitesQueue"), "sqs:SendMessage on GhoulsRitesQueue", lowersHint],
+  GhoulsReconciler: [sendsToBoth, `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`],
+  GhoulsMigrate: [],
+  GhoulsPreflight: [],
+};
+const FUNCTIONS = Object.keys(OWN);
+
+function permissionsWith({ application, migrator, all = [] }: Access): Expected["permissions"] {
+  const functions = Object.entries(OWN).map(([name, own]) => {
+    const database = name === "GhoulsMigrate" ? migrator : application;
+    return [name, [log(name), ...database, ...own, ...all]] as const;
+  });
+  return {
+    ...Object.fromEntries(functions),
+    GhoulsSchedule: ["lambda:InvokeFunction on GhoulsReconcilerFunction"],
+  };
+}
+
+const ROUTES = Object.fromEntries([
+  ...ROUTE_KEYS.admission.map((route) => [route, "GhoulsAdmission"]),
+  ...ROUTE_KEYS.api.map((route) => [route, "GhoulsApi"]),
+  // What is no route is answered with a problem document.
+  ["$default", "GhoulsApi"],
+]) as Record<string, string>;
+
+/**
+ * What a deployment of the examples must be.
+ * @param senders ARNs of roles outside of it that publish
+ */
+export function expectedOf(access: Access, senders: readonly string[] = []): Expected {
+  return {
+    migrate: "GhoulsMigrate",
+    preflight: "GhoulsPreflight",
+    reconciler: "GhoulsReconciler",
+    routes: ROUTES,
+    senders: {
+      GhoulsRuns: ["GhoulsAdmission", "GhoulsWorkerRuns", "GhoulsReconciler", ...senders],
+      GhoulsRites: ["GhoulsAdmission", "GhoulsWorkerRites", "GhoulsReconciler", ...senders],
+    },
+    permissions: permissionsWith(access),
+    patterns: {
+      ...Object.fromEntries(FUNCTIONS.map((name) => [log(name), REASONS["log"] ?? ""])),
+      ...(access.all?.includes(VPC_ACCESS) ? { [VPC_ACCESS]: REASONS[VPC_ACCESS] ?? "" } : {}),
+    },
+    reserved: {},
+    logDays: 30,
+    secretValues: ["a-password-of-the", "looked-up-secret-value"],
+  };
+}
+
+/** In a VPC. */
+export const IN_VPC = [VPC_ACCESS];

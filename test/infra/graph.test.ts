@@ -1,0 +1,16 @@
+import { describe, expect, it } from "vitest";
+import { problemsOf } from "./checks/all.ts";
+import { recorded } from "./recorded.ts";
+import { VARIANTS, type VariantName } from "./variants.ts";
+
+describe("the graph of a deployment", () => {
+  it.each(Object.keys(VARIANTS) as VariantName[])("%s holds against every check", async (name) => {
+    expect(problemsOf(await recorded(name), VARIANTS[name].expected)).toEqual({});
+  });
+
+  it("has all functions built: nothing is left to SST's bundler", async () => {
+    const builds = (await recorded("test")).rpc.filter(({ method }) => method === "Runtime.Build");
+    expect(builds).toHaveLength(7);
+    for (const { args } of builds) expect(args["bundle"]).toContain(".sst/ghouls-functions");
+  });
+});

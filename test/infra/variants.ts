@@ -1,0 +1,122 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Expected } from "./checks/check.ts";
+import { IN_VPC, expectedOf } from "./expected.ts";
+import { ROOT, configOf, createRepositoryProject } from "./project.ts";
+import type { Graph } from "./record/graph.ts";
+import { recordGraph } from "./record/record.ts";
+
+/** A deployment of this repository's examples, and what it must be. */
+export interface Variant {
+  readonly stage: string;
+  /** Text of its sst.config.ts. */
+  readonly config: string;
+  readonly expected: Expected;
+}
+
+const SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ghouls";
+const KEY = "arn:aws:kms:us-east-1:123456789012:key/1";
+const TOPIC = "arn:aws:sns:us-east-1:123456789012:wake";
+const SENDER = "arn:aws:iam::123456789012:role/shop";
+const user = (name: string) => `arn:aws:rds-db:us-east-1:123456789012:dbuser:db-1/${name}`;
+
+/** What the root's sst.config.ts reads, and two connection strings that it must not hand to any function. */
+export const ENVIRONMENT = {
+  GHOULS_DATABASE_SECRET_ARN: `${SECRET}/application`,
+  GHOULS_MIGRATION_DATABASE_SECRET_ARN: `${SECRET}/migrator`,
+  DATABASE_URL: "postgres://app:a-password-of-the-application@db.example:5432/app",
+  GHOULS_MIGRATION_DATABASE_URL: "postgres://owner:a-password-of-the-migrator@db.example:5432/app",
+};
+
+const reads = (name: string) => `secretsmanager:GetSecretValue on ${SECRET}/${name}`;
+const SECRETS = { application: [reads("application")], migrator: [reads("migrator")] };
+
+/** Of the root. */
+const CONFIG = readFileSync(join(ROOT, "sst.config.ts"), "utf8");
+
+function configWith(options: object): string {
+  const given = JSON.stringify({ config: "packages/workflows/ghouls.config.ts", ...options });
+  return configOf(
+    `const { ghouls } = await import("./infra/src/index.ts");
+    return ghouls({ sst, aws }, ${given});`,
+    { removal: "remove" },
+  );
+}
+
+const subnets = ["subnet-1", "subnet-2"];
+const securityGroups = ["sg-1"];
+
+export const VARIANTS = {
+  test: { stage: "test", config: CONFIG, expected: expectedOf(SECRETS) },
+  production: { stage: "production", config: CONFIG, expected: expectedOf(SECRETS) },
+  /** In a VPC without a way to the internet, with all else that can be set. */
+  vpc: {
+    stage: "test",
+    config: configWith({
+      database: {
+        secret: `${SECRET}/application`,
+        migrationSecret: `${SECRET}/migrator`,
+        key: KEY,
+      },
+      vpc: { id: "vpc-1", subnets, securityGroups, routeTables: ["rtb-1"] },
+      concurrency: { account: 20, reserved: { admission: 5 } },
+      alarms: { topic: TOPIC },
+      logDays: 14,
+    }),
+    expected: {
+      ...expectedOf({
+        application: [...SECRETS.application, `kms:Decrypt on ${KEY}`],
+        migrator: [...SECRETS.migrator, `kms:Decrypt on ${KEY}`],
+        all: IN_VPC,
+      }),
+      reserved: { GhoulsAdmission: 5 },
+      vpc: {
+        id: "vpc-1",
+        subnets,
+        securityGroups,
+        routeTables: ["rtb-1"],
+        interfaces: ["secretsmanager", "sqs"],
+        gateways: ["dynamodb"],
+      },
+      topic: TOPIC,
+      logDays: 14,
+    },
+  },
+  /** RDS tokens instead of passwords, a NAT instead of endpoints, and an application that publishes itself. */
+  iam: {
+    stage: "test",
+    config: configWith({
+      database: {
+        iam: {
+          application: { url: "postgres://ghouls_app@db.example/app", user: user("ghouls_app") },
+          migrator: { url: "postgres://ghouls_migrator@db.example/app", user: user("ghouls_migrator") },
+        },
+      },
+      vpc: { id: "vpc-1", subnets, securityGroups, endpoints: false },
+      senders: [SENDER],
+    }),
+    expected: {
+      ...expectedOf(
+        {
+          application: [`rds-db:connect on ${user("ghouls_app")}`],
+          migrator: [`rds-db:connect on ${user("ghouls_migrator")}`],
+          all: IN_VPC,
+        },
+        [SENDER],
+      ),
+      vpc: { id: "vpc-1", subnets, securityGroups, routeTables: [], interfaces: [], gateways: [] },
+    },
+  },
+} as const satisfies Readonly<Record<string, Variant>>;
+
+export type VariantName = keyof typeof VARIANTS;
+
+/** Records a variant in a folder of its own. */
+export async function recordVariant({ config, stage }: Variant): Promise<Graph> {
+  const project = createRepositoryProject(config);
+  try {
+    return await recordGraph({ root: project.root, stage, env: ENVIRONMENT });
+  } finally {
+    project.remove();
+  }
+}
