@@ -4,7 +4,7 @@
  */
 export class Patience {
   readonly #chance: () => number;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: ReturnType<typeof setTimeout>;
   readonly #ended = new AbortController();
 
   constructor(milliseconds: number, chance: () => number) {
