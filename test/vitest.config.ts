@@ -1,17 +1,43 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { NEEDS, isInstalled } from "./support/setups/binaries.ts";
+
+/** What speaks to the ledger, and so runs on each way to reach one. */
+const LEDGER_SUITE = [
+  "test/integration/ledger-*.test.ts",
+  "test/integration/{admission,containment,doctor,handover,hop,loss}.test.ts",
+  "test/races/*.test.ts",
+];
+
+const project = (name: string, include: readonly string[]) => ({
+  extends: true as const,
+  test: { name, include: [...include], globalSetup: [`test/support/setups/${name}.ts`] },
+});
+
+/** Leaves a project out, and says so, where its server is not installed; CI has to install it. */
+function where(name: keyof typeof NEEDS) {
+  if (isInstalled(name)) return [project(name, LEDGER_SUITE)];
+  const missing = `the ledger suite on ${name}: apt-get install ${NEEDS[name].package}`;
+  if (process.env["CI"] !== undefined) throw new Error(`cannot run ${missing}`);
+  process.stderr.write(`NOT RUN: ${missing}\n`);
+  return [];
+}
 
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
-    include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
     // Needs SST's platform: `npm run test:infra`.
     exclude: ["**/node_modules/**", "test/infra/**"],
-    globalSetup: ["test/support/global-setup.ts"],
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // A test that failed once is a fault to be found.
     retry: 0,
+    projects: [
+      project("postgres18", ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"]),
+      ...where("postgres15"),
+      ...where("pgbouncer"),
+      project("neon", LEDGER_SUITE),
+    ],
   },
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildFunctions, type Built } from "@ghouls/functions";
 import { emptyDatabase } from "../support/empty-database.ts";
 import { makeRun } from "../support/factories.ts";
-import { APPLICATION } from "../support/global-setup.ts";
+import { APPLICATION } from "../support/template.ts";
 import { testDatabase } from "../support/database.ts";
 import { testQueue } from "../support/queue.ts";
 

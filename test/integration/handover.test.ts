@@ -269,7 +269,8 @@ describe("a heartbeat", () => {
     const { runId } = await world.submit("any");
     let jumped = 0;
     const working = world.deliver([`run:${runId}:1`], {
-      settings: { ...world.deps.settings, leaseMs: 1_000, beatMs: 100 },
+      // A tenth of the lease is left for what follows the fence: after it the ledger would judge the claim.
+      settings: { ...world.deps.settings, leaseMs: 3_000, beatMs: 100 },
       clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() + jumped },
       faults: (point) => {
         if (fails && point === "worker.before-beat") throw new Error("Connection terminated unexpectedly");

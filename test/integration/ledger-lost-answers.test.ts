@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, describe, expect, inject, test } from "vitest";
-import { LedgerError, openLedger, type NewRun } from "@ghouls/ledger";
+import { describe, expect, test } from "vitest";
+import { LedgerError, type NewRun } from "@ghouls/ledger";
 import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, statusesOf, type MadeRun } from "../support/factories.ts";
@@ -9,15 +9,12 @@ import { tcpProxy } from "../support/tcp-proxy.ts";
 import { ENTRY } from "../support/whole-life.ts";
 
 const db = await testDatabase();
-const proxy = await tcpProxy(inject("postgres"));
-const ledger = openLedger({
+const proxy = await tcpProxy(db.address);
+const ledger = db.ledger({
   connectionString: proxy.through(db.applicationUrl),
   maxConnections: 1,
-  chance: () => 0.5,
 });
 const statement = (name: string) => STATEMENTS.get(name) as Statement;
-
-afterAll(() => ledger.close());
 
 async function countOf(table: "runs" | "deliveries" | "journal", runId: string): Promise<number> {
   const [row] = await db.admin<{ count: number }>(

@@ -108,7 +108,8 @@ const cases: readonly Case[] = [
   { name: "runs.get", rows: 1, values: () => ["acme", running.runId] },
   {
     name: "deliveries.claim",
-    rows: 20,
+    // Before 18 the server rounds the rows of each of eleven loops.
+    rows: 33,
     values: () => [
       [pending.runId, ...ids()],
       [1, ...ids().map(() => 1)],

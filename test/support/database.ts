@@ -1,7 +1,8 @@
 import pg from "pg";
 import { afterAll, inject } from "vitest";
 import { openLedger, type Ledger, type LedgerOptions } from "@ghouls/ledger";
-import { APPLICATION, MIGRATOR, TEMPLATE } from "./global-setup.ts";
+import type { TestServer } from "./servers.ts";
+import { APPLICATION, MIGRATOR, TEMPLATE } from "./template.ts";
 
 /** A database of the test file's own, cloned from the migrated template, and connections in each role. */
 export interface TestDatabase {
@@ -9,7 +10,10 @@ export interface TestDatabase {
   readonly applicationUrl: string;
   readonly migratorUrl: string;
   readonly adminUrl: string;
+  /** As the application's role on this project's way to PostgreSQL, unless the options say otherwise; closed after the file. */
   ledger(options?: Partial<LedgerOptions>): Ledger;
+  /** Where the application's role connects. */
+  readonly address: { readonly host: string; readonly port: number };
   /** A connection of its own, closed after the file. */
   client(role: "admin" | "application" | "migrator"): Promise<pg.Client>;
   /** Rows of one statement as the superuser: for factories and assertions, never for what is tested. */
@@ -19,11 +23,19 @@ export interface TestDatabase {
 let counter = 0;
 
 /** On the server of the whole run, or on another one that has the template. */
-export async function testDatabase(server = inject("postgres")): Promise<TestDatabase> {
-  const { host, port, adminPassword } = server;
+export async function testDatabase(server: TestServer = inject("postgres")): Promise<TestDatabase> {
+  const {
+    host,
+    port,
+    adminPassword,
+    application = { host, port },
+    driver = "pg",
+    neonProxy,
+    preparedStatements,
+  } = server;
   const name = `t_${process.pid}_${(counter += 1)}_${Math.floor(performance.now() * 1000)}`;
-  const url = (user: string, password: string, database = name) =>
-    `postgres://${user}:${password}@${host}:${port}/${database}`;
+  const url = (user: string, password: string, database = name, at = { host, port }) =>
+    `postgres://${user}:${password}@${at.host}:${at.port}/${database}`;
   const creator = new pg.Client({ connectionString: url("postgres", adminPassword, "postgres") });
   await creator.connect();
   await creator.query(`create database ${name} template ${TEMPLATE}`);
@@ -35,12 +47,16 @@ export async function testDatabase(server = inject("postgres")): Promise<TestDat
   });
   const database: TestDatabase = {
     name,
-    applicationUrl: url(APPLICATION.name, APPLICATION.password),
+    address: application,
+    applicationUrl: url(APPLICATION.name, APPLICATION.password, name, application),
     migratorUrl: url(MIGRATOR.name, MIGRATOR.password),
     adminUrl: url("postgres", adminPassword),
     ledger: (options = {}) => {
       const ledger = openLedger({
         connectionString: database.applicationUrl,
+        driver,
+        ...(neonProxy === undefined ? {} : { neonProxy }),
+        ...(preparedStatements === undefined ? {} : { preparedStatements }),
         maxConnections: 4,
         chance: () => 0.5,
         ...options,

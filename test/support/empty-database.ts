@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, inject } from "vitest";
-import { APPLICATION, MIGRATOR } from "./global-setup.ts";
+import { APPLICATION, MIGRATOR } from "./template.ts";
 
 /** A database without the migrations, whose schema belongs to the migrator as an administrator's first step leaves it. */
 export interface EmptyDatabase {

@@ -31,7 +31,8 @@ interface Rule {
 /** ReadyForQuery: the server's last word on what it was sent. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5]);
 
-export async function tcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+/** On a port of its own choice, unless one is given. */
+export async function tcpProxy(target: { host: string; port: number }, listenOn = 0): Promise<TcpProxy> {
   const open = new Set<Socket>();
   const rules: Rule[] = [];
   let mode: "forward" | "refuse" | "silence" = "forward";
@@ -50,7 +51,7 @@ export async function tcpProxy(target: { host: string; port: number }): Promise<
     join(client, upstream, rules);
   });
   server.on("error", () => undefined);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(listenOn, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const cutAll = () => {
     for (const socket of open) socket.destroy();

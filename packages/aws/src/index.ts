@@ -5,3 +5,5 @@ export type { SqsConnection } from "./connection.ts";
 export type { CallOptions, SqsApi } from "./sqs-api.ts";
 export { createSqsQueue, openSqs } from "./sqs-queue.ts";
 export type { SqsOptions, SqsQueue, SqsQueueOptions } from "./sqs-queue.ts";
+export { databaseAccess } from "./database-access.ts";
+export type { DatabaseAccess, DatabaseSettings } from "./database-access.ts";

@@ -1,6 +1,7 @@
 import { text } from "node:stream/consumers";
+import type { DatabaseAccess } from "@ghouls/aws";
 import type { BuildOptions, Built, DeploymentPlan } from "@ghouls/functions";
-import { migrate, migrationSql, openLedger } from "@ghouls/ledger";
+import { migrate, migrationSql, openLedger, type DriverName } from "@ghouls/ledger";
 
 /** What the command needs of `@ghouls/local`. */
 export interface LocalHost {
@@ -15,13 +16,19 @@ export interface LocalHost {
   }): Promise<number>;
 }
 
+/** What a command connects to a database with. */
+export interface DatabaseConnection extends DatabaseAccess {
+  readonly driver?: DriverName;
+  readonly neonProxy?: string;
+}
+
 /** What the command needs of `@ghouls/ledger`. */
 export interface LedgerTools {
-  migrate(options: { connectionString: string; schema: string; applicationRole: string }): Promise<{
+  migrate(options: DatabaseConnection & { schema: string; applicationRole: string }): Promise<{
     readonly applied: readonly { readonly number: number; readonly name: string }[];
   }>;
   migrationSql(options: { schema: string; applicationRole: string }): string;
-  openLedger(options: { connectionString: string; schema: string; maxConnections: number }): {
+  openLedger(options: DatabaseConnection & { schema: string; maxConnections: number }): {
     doctor(): Promise<readonly Diagnosis[]>;
     close(): Promise<void>;
   };

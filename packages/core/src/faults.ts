@@ -7,6 +7,8 @@ export const FAULT_POINTS = [
   "ledger.after-statement",
   "ledger.before-commit",
   "ledger.after-commit",
+  "secrets.before-read",
+  "secrets.after-read",
   "queue.before-publish",
   "queue.after-publish",
   "queue.before-receive",

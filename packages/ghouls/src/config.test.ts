@@ -51,7 +51,7 @@ describe("a configuration", () => {
       runs: { batchSize: 5, concurrency: 2, functionTimeout: "15m" },
       rites: { batchSize: 1, concurrency: 2, functionTimeout: "15m" },
     });
-    expect(config.database).toEqual({ schema: "ghouls", poolSize: 2, preparedStatements: true });
+    expect(config.database).toEqual({ schema: "ghouls", poolSize: 2, preparedStatements: undefined });
     expect(config.reconciler).toEqual({ hint: true });
   });
 
@@ -105,7 +105,7 @@ describe("a configuration file", () => {
 
 describe("the environment", () => {
   const complete = {
-    DATABASE_URL: "postgres://secret@127.0.0.1/x",
+    DATABASE_URL: "postgres://pass-word@127.0.0.1/x",
     GHOULS_QUEUE_LONG_RITES_URL: "http://q/1",
   };
 
@@ -116,16 +116,52 @@ describe("the environment", () => {
     expect(environment.devTokens.size).toBe(0);
   });
 
+  test("says where the database is: a string or a secret, and how to sign in to it", () => {
+    expect(readEnvironment(complete, []).database).toEqual({
+      url: complete.DATABASE_URL,
+      secretId: undefined,
+      auth: "password",
+      region: "us-east-1",
+      driver: "pg",
+      neonProxy: undefined,
+    });
+    const other = { DATABASE_SECRET_ARN: "db", DATABASE_DRIVER: "neon", NEON_WS_PROXY: "127.0.0.1:1/v2" };
+    const endpoint = { AWS_ENDPOINT_URL: "http://e", AWS_ENDPOINT_URL_SECRETS_MANAGER: "http://s" };
+    expect(readEnvironment({ ...other, ...endpoint }, []).database).toMatchObject({
+      url: undefined,
+      secretId: "db",
+      driver: "neon",
+      neonProxy: "127.0.0.1:1/v2",
+      endpoint: "http://s",
+    });
+    const token = { DATABASE_URL: "postgres://a@h/x?sslmode=verify-full", DATABASE_AUTH: "iam" };
+    expect(readEnvironment(token, []).database).toMatchObject({ auth: "iam" });
+  });
+
   test.each([
     ["no database", {}, "DATABASE_URL"],
-    ["a driver that does not exist yet", { ...complete, DATABASE_DRIVER: "neon" }, "DATABASE_DRIVER"],
+    ["an empty database", { ...complete, DATABASE_URL: "" }, "DATABASE_URL"],
+    ["two databases", { ...complete, DATABASE_SECRET_ARN: "db" }, "DATABASE_SECRET_ARN"],
+    ["a driver that does not exist", { ...complete, DATABASE_DRIVER: "mysql" }, "DATABASE_DRIVER"],
+    ["a way to sign in that does not exist", { ...complete, DATABASE_AUTH: "kerberos" }, "DATABASE_AUTH"],
+    ["a token that would travel in the clear", { ...complete, DATABASE_AUTH: "iam" }, "DATABASE_URL"],
+    ["a token for a secret", { DATABASE_SECRET_ARN: "db", DATABASE_AUTH: "iam" }, "DATABASE_AUTH"],
+    [
+      "a token for neon",
+      {
+        DATABASE_URL: "postgres://a@h/x?sslmode=verify-full",
+        DATABASE_AUTH: "iam",
+        DATABASE_DRIVER: "neon",
+      },
+      "DATABASE_AUTH",
+    ],
     ["an endpoint that is no URL", { ...complete, AWS_ENDPOINT_URL: "localhost" }, "AWS_ENDPOINT_URL"],
     ["tokens that are no JSON", { ...complete, GHOULS_DEV_TOKENS: "{canary" }, "GHOULS_DEV_TOKENS"],
     ["tokens of another form", { ...complete, GHOULS_DEV_TOKENS: '{"short":1}' }, "GHOULS_DEV_TOKENS"],
   ])("with %s is refused by name, and no value is repeated", (_name, variables, name) => {
     const refused = refusal(() => readEnvironment(variables, ["runs"]));
     expect(refused.issues?.map((issue) => issue.path)).toContain(name);
-    expect(`${refused.message} ${refused.fix}`).not.toMatch(/canary|secret/);
+    expect(`${refused.message} ${refused.fix}`).not.toMatch(/canary|pass-word/);
   });
 });
 

@@ -25,7 +25,7 @@ export interface ConfigOptions {
     readonly schema?: string;
     /** Connections of a process; 2 by default, the most that a function may hold. */
     readonly poolSize?: number;
-    /** Named statements; off behind a transaction pooler that does not keep them. */
+    /** Named statements. By default with the driver pg, unless the host's name has "-pooler" in it. */
     readonly preparedStatements?: boolean;
   };
   /** The times of the protocol; for tests and demonstrations they may be short. */
@@ -55,7 +55,7 @@ export interface Config {
   readonly database: {
     readonly schema: string;
     readonly poolSize: number;
-    readonly preparedStatements: boolean;
+    readonly preparedStatements: boolean | undefined;
   };
   readonly timing: TimingSettings;
   readonly reconciler: { readonly hint: boolean };
@@ -75,7 +75,7 @@ const Shape = z.strictObject({
     .strictObject({
       schema: z.string().default("ghouls"),
       poolSize: z.int().min(1).max(50).default(2),
-      preparedStatements: z.boolean().default(true),
+      preparedStatements: z.boolean().optional(),
     })
     .prefault({}),
   timing: TimingSettings.prefault({}),
@@ -143,7 +143,7 @@ export function defineConfig(options: ConfigOptions): Config {
     workflows: data.workflows,
     route: data.route,
     queues: data.queues,
-    database: data.database,
+    database: { ...data.database, preparedStatements: data.database.preparedStatements },
     timing: data.timing,
     reconciler: data.reconciler,
     auth: data.auth,

@@ -1,9 +1,16 @@
 import { GhoulsError, queueUrlVariable, type Principal } from "@ghouls/core";
 import * as z from "zod";
+import {
+  CONNECTION_VARIABLES,
+  checkConnection,
+  databaseOf,
+  type DatabaseEnvironment,
+  type RoleVariables,
+} from "./database-environment.ts";
 
 /** What a process of Ghouls reads from its environment, once. */
 export interface Environment {
-  readonly databaseUrl: string;
+  readonly database: DatabaseEnvironment;
   readonly schema: string | undefined;
   readonly region: string;
   readonly endpoint: string | undefined;
@@ -19,34 +26,41 @@ export interface Environment {
   readonly build: string;
 }
 
-const Variables = z.object({
-  DATABASE_URL: z.string({ error: "is missing: the connection string of the application's role" }).min(1),
-  DATABASE_DRIVER: z.literal("pg", { error: 'only "pg" is available in this version' }).default("pg"),
-  GHOULS_SCHEMA: z.string().min(1).optional(),
-  AWS_REGION: z.string().min(1).default("us-east-1"),
-  AWS_ENDPOINT_URL: z.url().optional(),
-  AWS_ENDPOINT_URL_DYNAMODB: z.url().optional(),
-  EVENTS_TABLE: z.string().min(1).optional(),
-  GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
-  GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
-  GHOULS_DEV_TOKENS: z
-    .string()
-    .transform((text, context): unknown => {
-      try {
-        return JSON.parse(text);
-      } catch {
-        context.addIssue({ code: "custom", message: "is not JSON" });
-        return z.NEVER;
-      }
-    })
-    .pipe(
-      z.record(
-        z.string().min(16),
-        z.object({ tenantId: z.string(), subject: z.string(), roles: z.array(z.string()) }),
-      ),
-    )
-    .optional(),
-});
+const APPLICATION: RoleVariables = {
+  url: "DATABASE_URL",
+  secret: "DATABASE_SECRET_ARN",
+  role: "application's role",
+};
+
+const Variables = z
+  .object({
+    ...CONNECTION_VARIABLES,
+    DATABASE_URL: z.string().optional(),
+    DATABASE_SECRET_ARN: z.string().optional(),
+    AWS_ENDPOINT_URL_DYNAMODB: z.url().optional(),
+    EVENTS_TABLE: z.string().min(1).optional(),
+    GHOULS_SCHEMA: z.string().min(1).optional(),
+    GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
+    GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
+    GHOULS_DEV_TOKENS: z
+      .string()
+      .transform((text, context): unknown => {
+        try {
+          return JSON.parse(text);
+        } catch {
+          context.addIssue({ code: "custom", message: "is not JSON" });
+          return z.NEVER;
+        }
+      })
+      .pipe(
+        z.record(
+          z.string().min(16),
+          z.object({ tenantId: z.string(), subject: z.string(), roles: z.array(z.string()) }),
+        ),
+      )
+      .optional(),
+  })
+  .superRefine((data, context) => checkConnection(data, APPLICATION, refusalsOf(context)));
 
 /**
  * Reads the environment for a configuration's queues.
@@ -58,7 +72,7 @@ export function readEnvironment(
 ): Environment {
   const data = parsedBy(Variables, variables);
   return {
-    databaseUrl: data.DATABASE_URL,
+    database: databaseOf(data, data.DATABASE_URL, data.DATABASE_SECRET_ARN),
     schema: data.GHOULS_SCHEMA,
     region: data.AWS_REGION,
     endpoint: data.AWS_ENDPOINT_URL,
@@ -76,6 +90,45 @@ export function readEnvironment(
   };
 }
 
+/** What the migrate function reads from its environment. */
+export interface MigrationEnvironment {
+  readonly database: DatabaseEnvironment;
+  readonly schema: string | undefined;
+  readonly applicationRole: string | undefined;
+}
+
+const MIGRATOR: RoleVariables = {
+  url: "GHOULS_MIGRATION_DATABASE_URL",
+  secret: "GHOULS_MIGRATION_DATABASE_SECRET_ARN",
+  role: "role that owns the schema",
+};
+
+const MigrationVariables = z
+  .object({
+    ...CONNECTION_VARIABLES,
+    GHOULS_MIGRATION_DATABASE_URL: z.string().optional(),
+    GHOULS_MIGRATION_DATABASE_SECRET_ARN: z.string().optional(),
+    GHOULS_SCHEMA: z.string().min(1).optional(),
+    GHOULS_APPLICATION_ROLE: z.string().min(1).optional(),
+  })
+  .superRefine((data, context) => checkConnection(data, MIGRATOR, refusalsOf(context)));
+
+/** @throws GhoulsError configuration_invalid naming each variable; values are never repeated */
+export function readMigrationEnvironment(
+  variables: Readonly<Record<string, string | undefined>>,
+): MigrationEnvironment {
+  const data = parsedBy(MigrationVariables, variables);
+  return {
+    database: databaseOf(data, data.GHOULS_MIGRATION_DATABASE_URL, data.GHOULS_MIGRATION_DATABASE_SECRET_ARN),
+    schema: data.GHOULS_SCHEMA,
+    applicationRole: data.GHOULS_APPLICATION_ROLE,
+  };
+}
+
+function refusalsOf(context: z.RefinementCtx): (variable: string, message: string) => void {
+  return (variable, message) => context.addIssue({ code: "custom", path: [variable], message });
+}
+
 function parsedBy<T>(schema: z.ZodType<T>, variables: Readonly<Record<string, string | undefined>>): T {
   const parsed = schema.safeParse(variables);
   if (parsed.success) return parsed.data;
@@ -87,31 +140,4 @@ function parsedBy<T>(schema: z.ZodType<T>, variables: Readonly<Record<string, st
     issues,
     fix: issues.map((issue) => `${issue.path} ${issue.message}`).join("; "),
   });
-}
-
-/** What the migrate function reads from its environment. */
-export interface MigrationEnvironment {
-  readonly databaseUrl: string;
-  readonly schema: string | undefined;
-  readonly applicationRole: string | undefined;
-}
-
-const MigrationVariables = z.object({
-  GHOULS_MIGRATION_DATABASE_URL: z
-    .string({ error: "is missing: the connection string of the role that owns the schema" })
-    .min(1),
-  GHOULS_SCHEMA: z.string().min(1).optional(),
-  GHOULS_APPLICATION_ROLE: z.string().min(1).optional(),
-});
-
-/** @throws GhoulsError configuration_invalid naming each variable; values are never repeated */
-export function readMigrationEnvironment(
-  variables: Readonly<Record<string, string | undefined>>,
-): MigrationEnvironment {
-  const data = parsedBy(MigrationVariables, variables);
-  return {
-    databaseUrl: data.GHOULS_MIGRATION_DATABASE_URL,
-    schema: data.GHOULS_SCHEMA,
-    applicationRole: data.GHOULS_APPLICATION_ROLE,
-  };
 }

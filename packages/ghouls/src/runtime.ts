@@ -14,7 +14,7 @@ import {
   type QueuePort,
   type WakeHint,
 } from "@ghouls/core";
-import { openDynamoHint, openSqs, type DynamoHint } from "@ghouls/aws";
+import { databaseAccess, openDynamoHint, openSqs, type DynamoHint } from "@ghouls/aws";
 import {
   DEFAULT_EXECUTION_SETTINGS,
   Publisher,
@@ -59,7 +59,7 @@ export interface RuntimeOverrides {
   readonly clock?: Clock;
 }
 
-const processClock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
+export const processClock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
 
 /** Opens what a handler needs. Connections are made by the first call that needs one. */
 export async function openRuntime(config: Config, overrides: RuntimeOverrides = {}): Promise<Runtime> {
@@ -76,11 +76,15 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
   );
   const clock = overrides.clock ?? processClock;
   const hint = hintOf(config, environment, faults);
+  const { driver, neonProxy } = environment.database;
+  const { preparedStatements } = config.database;
   const ledger = openLedger({
-    connectionString: environment.databaseUrl,
+    ...databaseAccess(environment.database, { clock, faults }),
+    driver,
+    ...(neonProxy === undefined ? {} : { neonProxy }),
     schema: environment.schema ?? config.database.schema,
     maxConnections: config.database.poolSize,
-    preparedStatements: config.database.preparedStatements,
+    ...(preparedStatements === undefined ? {} : { preparedStatements }),
     faults,
     chance: Math.random,
     answerTimeoutMs: 10_000,

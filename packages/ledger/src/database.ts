@@ -1,25 +1,19 @@
-import pg from "pg";
+import { createHash } from "node:crypto";
 import type { FaultInjector } from "@ghouls/core";
 import { noFaults } from "@ghouls/core";
-import { LedgerError, classify } from "./errors.ts";
+import { Connections, type ConnectionOptions, type Held } from "./connections.ts";
+import { LedgerError, classify, isNameRefused } from "./errors.ts";
 import { DEFAULT_SCHEMA, bindSchema, type Statement } from "./statement.ts";
 
-export interface DatabaseOptions {
-  readonly connectionString: string;
+export interface DatabaseOptions extends ConnectionOptions {
   /** Name of the schema; "ghouls" by default. */
   readonly schema?: string;
-  /** Connections of this process; 2 by default. */
-  readonly maxConnections?: number;
-  /** Milliseconds to wait for a connection; 5,000 by default. */
-  readonly connectTimeoutMs?: number;
-  /** Milliseconds to wait for an answer, 20,000 by default: longer than the role's statement_timeout, so it means a lost one. */
-  readonly answerTimeoutMs?: number;
-  /** Named statements, parsed once per connection. Off behind a transaction pooler that does not keep them. */
+  /**
+   * Named statements, parsed once per connection. By default with the driver pg and a host without "-pooler" in its name.
+   * Where a pooler turns out not to keep them they are given up.
+   */
   readonly preparedStatements?: boolean;
   readonly faults?: FaultInjector;
-  /** Chance in [0, 1) for the spread of retries; the middle where absent. */
-  readonly chance?: () => number;
-  readonly applicationName?: string;
 }
 
 export type Row = Record<string, unknown>;
@@ -29,107 +23,109 @@ export interface Executor {
   run(statement: Statement, values: readonly unknown[]): Promise<Row[]>;
 }
 
+/** A statement bound to the schema, under the name that a server may keep it by. */
+interface BoundStatement {
+  readonly text: string;
+  readonly name: string;
+}
+
 const TRIES = 4;
 
 /** The pool, the schema's name, and the one place where statements are sent and their failures are typed. */
 export class Database implements Executor {
   readonly schema: string;
-  readonly #pool: pg.Pool;
-  readonly #prepared: boolean;
+  readonly #connections: Connections;
+  readonly #prepared: boolean | undefined;
   readonly #faults: FaultInjector;
   readonly #chance: () => number;
-  readonly #bound = new Map<string, string>();
+  readonly #bound = new Map<string, BoundStatement>();
+  /** Set for good when a server did not know a name, or knew it from somebody else: a pooler lies between. */
+  #namesGivenUp = false;
 
   constructor(options: DatabaseOptions) {
     this.schema = options.schema ?? DEFAULT_SCHEMA;
     bindSchema("", this.schema);
-    this.#prepared = options.preparedStatements ?? true;
+    this.#prepared = options.preparedStatements;
     this.#faults = options.faults ?? noFaults;
     this.#chance = options.chance ?? (() => 0.5);
-    this.#pool = new pg.Pool({
-      connectionString: options.connectionString,
-      max: options.maxConnections ?? 2,
-      connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
-      query_timeout: options.answerTimeoutMs ?? 20_000,
-      idleTimeoutMillis: 30_000,
-      allowExitOnIdle: true,
-      application_name: options.applicationName ?? "ghouls",
-    });
-    // Without these a backend that is killed while idle or checked out would end this process.
-    this.#pool.on("connect", (client) => client.on("error", () => undefined));
-    this.#pool.on("error", () => undefined);
+    this.#connections = new Connections(options);
   }
 
   /**
    * Carries out one statement in a transaction of its own. A statement of ours is guarded, so it is repeated within a
    * bound where it was rolled back or where its outcome is unknown; the caller reads zero rows as "it was there already,
-   * or the race is lost" and reads back under its guard.
+   * or the race is lost" and reads back under its guard. A connection has a patience of its own, which is not repeated.
    * @throws LedgerError
    */
   async run(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const patience = this.#connections.patience();
     let unknown = false;
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await this.#once(statement, values);
-      } catch (error) {
-        unknown ||= error instanceof LedgerError && error.kind === "unknown";
-        if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error)) {
-          // An earlier try may have been committed, whatever the last one met.
-          throw unknown && error instanceof LedgerError && error.kind !== "unknown"
-            ? new LedgerError("unknown", statement.name, error.sqlState, error)
-            : error;
+    // An earlier try may have been committed, whatever the last one met.
+    const asTold = (error: unknown) =>
+      unknown && error instanceof LedgerError && error.kind !== "unknown"
+        ? new LedgerError("unknown", statement.name, error.sqlState, error)
+        : error;
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        const held = await this.#connections.connect(statement.name, patience).catch((error: unknown) => {
+          throw asTold(error);
+        });
+        try {
+          return await this.#once(held, statement, values);
+        } catch (error) {
+          unknown ||= error instanceof LedgerError && error.kind === "unknown";
+          if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error))
+            throw asTold(error);
+          await delay(25 * 4 ** (attempt - 1) * (0.5 + this.#chance()));
         }
-        await delay(25 * 4 ** (attempt - 1) * (0.5 + this.#chance()));
       }
+    } finally {
+      patience.end();
     }
   }
 
-  async #once(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    const client = await this.#connect(statement.name);
+  async #once(held: Held, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     let broken = true;
     try {
-      const rows = await this.#send(client, statement, values);
+      const rows = await this.#send(held, statement, values);
       broken = false;
       return rows;
     } catch (error) {
       broken = !(error instanceof LedgerError) || error.sqlState === undefined;
       throw error;
     } finally {
-      client.release(broken);
+      held.release(broken);
     }
   }
 
-  async #connect(what: string): Promise<pg.PoolClient> {
-    try {
-      return await this.#pool.connect();
-    } catch (error) {
-      throw new LedgerError("unavailable", what, classify(error, false).sqlState, error);
-    }
-  }
-
-  async #send(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async #send(held: Held, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
       await this.#faults("ledger.before-statement", statement.name);
-      const result = await client.query<Row>({
-        text: this.#textOf(statement),
-        values: [...values],
-        ...(this.#prepared ? { name: statement.name } : {}),
-      });
+      const { text, name } = this.#bind(statement);
+      const named = !this.#namesGivenUp && (this.#prepared ?? held.keepsNames);
+      const result = await held.query({ text, values: [...values], ...(named ? { name } : {}) });
       await this.#faults("ledger.after-statement", statement.name);
       return result.rows;
     } catch (error) {
       const { kind, sqlState } = classify(error, statement.writes);
+      if (isNameRefused(sqlState)) this.#namesGivenUp = true;
       throw new LedgerError(kind, statement.name, sqlState, error);
     }
   }
 
-  #textOf(statement: Statement): string {
-    let text = this.#bound.get(statement.name);
-    if (text === undefined) {
-      text = bindSchema(statement.text, this.schema);
-      this.#bound.set(statement.name, text);
+  /**
+   * The name carries a digest of the text: behind a pooler, builds and schemas share a server's connection, and a Bind
+   * must never meet another's text.
+   */
+  #bind(statement: Statement): BoundStatement {
+    let bound = this.#bound.get(statement.name);
+    if (bound === undefined) {
+      const text = bindSchema(statement.text, this.schema);
+      const digest = createHash("sha256").update(text).digest("hex").slice(0, 12);
+      bound = { text, name: `${statement.name}:${digest}` };
+      this.#bound.set(statement.name, bound);
     }
-    return text;
+    return bound;
   }
 
   /**
@@ -137,12 +133,13 @@ export class Database implements Executor {
    * @throws LedgerError `unknown` where the COMMIT's answer was lost, `defect` where COMMIT answered ROLLBACK
    */
   async transaction<T>(what: string, body: (executor: Executor) => Promise<T>): Promise<T> {
-    const client = await this.#connect(what);
+    const patience = this.#connections.patience();
+    const held = await this.#connections.connect(what, patience).finally(() => patience.end());
     let broken = true;
     try {
-      await this.#begin(client, what);
-      const value = await body({ run: (statement, values) => this.#send(client, statement, values) });
-      await this.#commit(client, what);
+      await this.#begin(held, what);
+      const value = await body({ run: (statement, values) => this.#send(held, statement, values) });
+      await this.#commit(held, what);
       broken = false;
       return value;
     } catch (error) {
@@ -150,30 +147,30 @@ export class Database implements Executor {
       const lost = error instanceof LedgerError && error.sqlState === undefined;
       broken =
         lost ||
-        (await client.query("rollback").then(
+        (await held.query("rollback").then(
           () => false,
           () => true,
         ));
       throw error;
     } finally {
-      client.release(broken);
+      held.release(broken);
     }
   }
 
-  async #begin(client: pg.PoolClient, what: string): Promise<void> {
+  async #begin(held: Held, what: string): Promise<void> {
     try {
-      await client.query("begin isolation level read committed");
+      await held.query("begin isolation level read committed");
     } catch (error) {
       const { kind, sqlState } = classify(error, false);
       throw new LedgerError(kind, `${what}: begin`, sqlState, error);
     }
   }
 
-  async #commit(client: pg.PoolClient, what: string): Promise<void> {
+  async #commit(held: Held, what: string): Promise<void> {
     let tag: string;
     try {
       await this.#faults("ledger.before-commit", what);
-      tag = (await client.query("commit")).command;
+      tag = (await held.query("commit")).command;
       await this.#faults("ledger.after-commit", what);
     } catch (error) {
       const { kind, sqlState } = classify(error, true);
@@ -185,7 +182,7 @@ export class Database implements Executor {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#connections.close();
   }
 }
 

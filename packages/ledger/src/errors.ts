@@ -27,10 +27,16 @@ const CODE_OF: Readonly<Record<LedgerFaultKind, ErrorCode>> = {
 const FIX_OF: Readonly<Partial<Record<LedgerFaultKind, string>>> = {
   retry: "Try again.",
   busy: "Try again: another transaction holds the same key.",
-  unavailable: "Try again once PostgreSQL answers; check DATABASE_URL and the role's limits.",
+  unavailable: "Try again once PostgreSQL answers; check DATABASE_URL (or the secret) and the role's limits.",
   unknown: "Ask again under the same idempotency key: the answer tells whether it was committed.",
   schema: "Run `ghouls migrate` with the migrator's connection string.",
 };
+
+/** A cause of ours, such as a secret that cannot be read, knows better what to do. */
+function fixOf(kind: LedgerFaultKind, cause: unknown): { fix?: string } {
+  const fix = (cause instanceof GhoulsError ? cause.fix : undefined) ?? FIX_OF[kind];
+  return fix === undefined ? {} : { fix };
+}
 
 /**
  * A failed statement, typed by SQLSTATE in this one place. The driver's message may hold row values, so it is kept as
@@ -46,7 +52,7 @@ export class LedgerError extends GhoulsError {
       CODE_OF[kind],
       `the ledger could not carry out ${statement} (${kind}${sqlState ? `, SQLSTATE ${sqlState}` : ""})`,
       {
-        ...(FIX_OF[kind] === undefined ? {} : { fix: FIX_OF[kind] }),
+        ...fixOf(kind, cause),
         ...(kind === "defect" || kind === "schema" ? {} : { retryAfterSeconds: 2 }),
         cause,
       },
@@ -58,7 +64,9 @@ export class LedgerError extends GhoulsError {
   }
 }
 
-const RETRY = new Set(["40001", "40P01"]);
+/** A server's connection that a pooler handed on knows the name from somebody else, or does not know it. */
+const NAMES = new Set(["42P05", "26000"]);
+const RETRY = new Set(["40001", "40P01", ...NAMES]);
 const UNAVAILABLE = new Set(["25006", "53000", "53100", "53200", "53300", "57014", "25P03"]);
 const SCHEMA = new Set(["42P01", "42703", "42883", "3F000"]);
 
@@ -80,6 +88,11 @@ export function classify(
     return { kind: writes ? "unknown" : "unavailable", sqlState };
   if (SCHEMA.has(sqlState)) return { kind: "schema", sqlState };
   return { kind: "defect", sqlState };
+}
+
+/** Whether a statement was not carried out because of the name of its prepared form. */
+export function isNameRefused(sqlState: string | undefined): boolean {
+  return sqlState !== undefined && NAMES.has(sqlState);
 }
 
 /** The SQLSTATE of a driver's error; undefined where the connection was lost, which carries none. */

@@ -1,12 +1,20 @@
-import pg from "pg";
 import { GhoulsError } from "@ghouls/core";
+import { Connections, type ConnectionOptions, type Held } from "./connections.ts";
 import { MIGRATIONS } from "./migrations/index.ts";
 import type { Migration } from "./migrations/migration.ts";
 import { DEFAULT_SCHEMA, assertIdentifier, bindSchema } from "./statement.ts";
 
-export interface MigrateOptions {
-  /** The migrator's connection; the application's role has no DDL. */
-  readonly connectionString: string;
+/** The migrator's connection; the application's role has no DDL. */
+export interface MigrateOptions extends Pick<
+  ConnectionOptions,
+  | "connectionString"
+  | "driver"
+  | "neonProxy"
+  | "password"
+  | "connectTimeoutMs"
+  | "connectPatienceMs"
+  | "chance"
+> {
   readonly schema?: string;
   readonly applicationRole?: string;
 }
@@ -88,41 +96,53 @@ export function migrationSql(options: { schema?: string; applicationRole?: strin
  */
 export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
   const { schema, role } = named(options);
-  const client = new pg.Client({
-    connectionString: options.connectionString,
-    application_name: "ghouls-migrate",
+  const connections = new Connections({
+    ...options,
+    maxConnections: 1,
+    // A migration takes as long as it takes.
+    answerTimeoutMs: 0,
+    applicationName: "ghouls-migrate",
   });
-  client.on("error", () => undefined);
-  await client.connect();
+  const patience = connections.patience();
   try {
-    await client.query("begin");
-    await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`ghouls-migrate:${schema}`]);
-    await client.query(prologueSql(schema));
-    const present = await client.query<{ number: number }>(
-      `select number from ${schema}.migrations order by number`,
-    );
-    const newest = present.rows.at(-1)?.number ?? 0;
-    const known = MIGRATIONS.at(-1)?.number ?? 0;
-    if (newest > known) {
-      throw new GhoulsError(
-        "configuration_invalid",
-        `the schema is at migration ${newest}, this code knows ${known}`,
-        {
-          fix: "Run the newer version of ghouls.",
-        },
-      );
+    const held = await connections.connect("the migration", patience);
+    try {
+      return await applyMissing(held, schema, role);
+    } finally {
+      // With whatever a failed transaction left open.
+      held.release(true);
     }
-    const missing = MIGRATIONS.filter((migration) => migration.number > newest);
-    for (const migration of missing) await client.query(stepSql(migration, schema));
-    await client.query(grantsSql(schema, role));
-    const answer = await client.query("commit");
-    if (answer.command !== "COMMIT") throw new Error(`the migration's COMMIT answered ${answer.command}`);
-    return { applied: missing.map(({ number, name }) => ({ number, name })), version: known };
   } catch (error) {
     throw readable(error, role);
   } finally {
-    await client.end();
+    patience.end();
+    await connections.close();
   }
+}
+
+async function applyMissing(held: Held, schema: string, role: string): Promise<MigrateResult> {
+  await held.query("begin");
+  const lock = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
+  await held.query({ text: lock, values: [`ghouls-migrate:${schema}`] });
+  await held.query(prologueSql(schema));
+  const present = await held.query(`select number from ${schema}.migrations order by number`);
+  const newest = Number(present.rows.at(-1)?.["number"] ?? 0);
+  const known = MIGRATIONS.at(-1)?.number ?? 0;
+  if (newest > known) {
+    throw new GhoulsError(
+      "configuration_invalid",
+      `the schema is at migration ${newest}, this code knows ${known}`,
+      {
+        fix: "Run the newer version of ghouls.",
+      },
+    );
+  }
+  const missing = MIGRATIONS.filter((migration) => migration.number > newest);
+  for (const migration of missing) await held.query(stepSql(migration, schema));
+  await held.query(grantsSql(schema, role));
+  const answer = await held.query("commit");
+  if (answer.command !== "COMMIT") throw new Error(`the migration's COMMIT answered ${answer.command}`);
+  return { applied: missing.map(({ number, name }) => ({ number, name })), version: known };
 }
 
 function named(options: { schema?: string; applicationRole?: string }): { schema: string; role: string } {

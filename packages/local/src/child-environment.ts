@@ -2,8 +2,19 @@ import { queueUrlVariable } from "@ghouls/core";
 import type { Queues } from "./queues.ts";
 import type { DevState } from "./state.ts";
 
-/** Not for functions: the migrator's URL is the host's alone, and no DynamoDB runs here, so no table is another's. */
-const HOST_ONLY = ["GHOULS_MIGRATION_DATABASE_URL", "GHOULS_DEV_TOKENS", "GHOULS_WORKER_ID", "EVENTS_TABLE"];
+/** Not for functions: the migrator's URL is the host's alone, and the database's they get from the host. */
+const HOST_ONLY = [
+  "GHOULS_MIGRATION_DATABASE_URL",
+  "GHOULS_MIGRATION_DATABASE_SECRET_ARN",
+  "GHOULS_DEV_TOKENS",
+  "GHOULS_WORKER_ID",
+  "DATABASE_SECRET_ARN",
+  // No DynamoDB runs here, so no table is another's.
+  "EVENTS_TABLE",
+];
+
+/** How a database of one's own is reached; the embedded one has a password and no WebSocket. */
+const OWN_DATABASE = ["DATABASE_DRIVER", "DATABASE_AUTH", "NEON_WS_PROXY"];
 
 /** They would come before the ones that a server on this machine is given. */
 const OTHER_CREDENTIALS = ["AWS_PROFILE", "AWS_SESSION_TOKEN"];
@@ -16,7 +27,11 @@ export function functionEnvironment(
   queues: Pick<Queues, "urls" | "connection">,
 ): NodeJS.ProcessEnv {
   const { region, endpoint, credentials } = queues.connection;
-  const dropped = credentials === undefined ? HOST_ONLY : [...HOST_ONLY, ...OTHER_CREDENTIALS];
+  const dropped = [
+    ...HOST_ONLY,
+    ...(env["DATABASE_URL"] ? [] : OWN_DATABASE),
+    ...(credentials === undefined ? [] : OTHER_CREDENTIALS),
+  ];
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !dropped.includes(name)));
   return {
     ...kept,

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { act, withJson, type CommonOptions, type Context } from "../command.ts";
-import { given, readDevFile } from "../dev-file.ts";
+import { namedDatabase } from "../database.ts";
+import { readDevFile } from "../dev-file.ts";
 import { EXIT, usageError } from "../failure.ts";
-import type { Diagnosis, Io } from "../io.ts";
+import type { DatabaseConnection, Diagnosis, Io } from "../io.ts";
 import { jsonText, printable, table } from "../printable.ts";
 
 interface DoctorOptions extends CommonOptions {
@@ -17,7 +18,7 @@ export function addDoctor(program: Command, context: Context): void {
     .description("check the invariants of the ledger; exit code 1 where one is broken")
     .option(
       "--database-url <url>",
-      "the application's connection (else DATABASE_URL, else the running `ghouls dev`)",
+      "the application's connection (else DATABASE_URL or DATABASE_SECRET_ARN, else the running `ghouls dev`)",
     )
     .option("--schema <name>", "schema of the ledger", "ghouls")
     .option("--data-dir <folder>", "data folder of `ghouls dev`", ".ghouls");
@@ -26,15 +27,15 @@ export function addDoctor(program: Command, context: Context): void {
 }
 
 async function doctor(io: Io, options: DoctorOptions): Promise<number> {
-  const connectionString =
-    options.databaseUrl ?? given(io, "DATABASE_URL") ?? (await readDevFile(io, options.dataDir))?.databaseUrl;
-  if (connectionString === undefined) {
+  const database =
+    namedDatabase(io, options.databaseUrl, [""]) ?? (await runningDatabase(io, options.dataDir));
+  if (database === undefined) {
     throw usageError(
       "no database is named",
       "Start `ghouls dev` in this folder, give --database-url or set DATABASE_URL.",
     );
   }
-  const ledger = io.ledger.openLedger({ connectionString, schema: options.schema, maxConnections: 1 });
+  const ledger = io.ledger.openLedger({ ...database, schema: options.schema, maxConnections: 1 });
   let diagnoses: readonly Diagnosis[];
   try {
     diagnoses = await ledger.doctor();
@@ -44,6 +45,12 @@ async function doctor(io: Io, options: DoctorOptions): Promise<number> {
   const ok = diagnoses.length > 0 && diagnoses.every((diagnosis) => diagnosis.ok);
   io.out(options.json === true ? `${jsonText({ ok, checks: diagnoses })}\n` : readable(diagnoses));
   return ok ? EXIT.ok : EXIT.failed;
+}
+
+/** The one of the running `ghouls dev`. */
+async function runningDatabase(io: Io, dataDir: string): Promise<DatabaseConnection | undefined> {
+  const connectionString = (await readDevFile(io, dataDir))?.databaseUrl;
+  return connectionString === undefined ? undefined : { connectionString };
 }
 
 function readable(diagnoses: readonly Diagnosis[]): string {

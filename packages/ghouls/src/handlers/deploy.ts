@@ -1,8 +1,9 @@
-import { GhoulsError } from "@ghouls/core";
+import { databaseAccess } from "@ghouls/aws";
+import { GhoulsError, noFaults } from "@ghouls/core";
 import { DEFAULT_APPLICATION_ROLE, migrate, type DoctorCheck, type MigrateResult } from "@ghouls/ledger";
 import type { Config } from "../config.ts";
 import { readMigrationEnvironment } from "../environment.ts";
-import { once, openRuntime, type RuntimeOverrides } from "../runtime.ts";
+import { once, openRuntime, processClock, type RuntimeOverrides } from "../runtime.ts";
 
 /**
  * The migrate function, which a deploy invokes first: the code that runs goes on with the new schema (expand), and the
@@ -14,11 +15,16 @@ export function createMigrator(
   overrides: Pick<RuntimeOverrides, "variables"> = {},
 ): (event: unknown) => Promise<MigrateResult> {
   return async () => {
-    const environment = readMigrationEnvironment(overrides.variables ?? process.env);
+    const { database, schema, applicationRole } = readMigrationEnvironment(
+      overrides.variables ?? process.env,
+    );
     return migrate({
-      connectionString: environment.databaseUrl,
-      schema: environment.schema ?? config.database.schema,
-      applicationRole: environment.applicationRole ?? DEFAULT_APPLICATION_ROLE,
+      ...databaseAccess(database, { clock: processClock, faults: noFaults }),
+      driver: database.driver,
+      ...(database.neonProxy === undefined ? {} : { neonProxy: database.neonProxy }),
+      schema: schema ?? config.database.schema,
+      applicationRole: applicationRole ?? DEFAULT_APPLICATION_ROLE,
+      chance: Math.random,
     });
   };
 }

@@ -1,0 +1,215 @@
+import { parseIntoClientConfig } from "pg-connection-string";
+import type { Answer, ConnectionPool, DriverName, OpenPool, Question } from "./drivers/driver.ts";
+import { neonPool } from "./drivers/neon.ts";
+import { openPgPool } from "./drivers/pg.ts";
+import { LedgerError, classify } from "./errors.ts";
+import { Patience } from "./patience.ts";
+import { isRefused, mayComeSoon } from "./suspended.ts";
+
+/**
+ * A connection string, or a function that fetches it, as from a store of secrets. It is called once, and once more when
+ * the server has refused what it gave: that is how a rotated password reaches a warm process.
+ */
+export type ConnectionSource = string | (() => Promise<string>);
+
+export interface ConnectionOptions {
+  readonly connectionString: ConnectionSource;
+  /** "pg" by default; "neon" speaks through a WebSocket. */
+  readonly driver?: DriverName;
+  /** For the driver neon: host, port and path of a WebSocket proxy of one's own. Neon's own where absent. */
+  readonly neonProxy?: string;
+  /** Asked for each new connection, in the place of the connection string's password: a token that expires. */
+  readonly password?: () => Promise<string>;
+  /** Connections of this process; 2 by default. */
+  readonly maxConnections?: number;
+  /** Milliseconds to wait for a connection; 5,000 by default. */
+  readonly connectTimeoutMs?: number;
+  /** Milliseconds to go on trying to connect, in all; 10,000 by default. A suspended compute takes some seconds to wake. */
+  readonly connectPatienceMs?: number;
+  /** Milliseconds to wait for an answer, 20,000 by default: longer than the role's statement_timeout, so it means a lost one. */
+  readonly answerTimeoutMs?: number;
+  readonly applicationName?: string;
+  /** Chance in [0, 1) for the spread of retries; the middle where absent. */
+  readonly chance?: () => number;
+}
+
+/** A connection that is checked out of the pool that is current now, or was then. */
+export interface Held {
+  query(question: Question | string): Promise<Answer>;
+  /** Whether prepared statements stay with the connection, as far as its address tells. */
+  readonly keepsNames: boolean;
+  release(broken: boolean): void;
+}
+
+/** The pool of one connection string. */
+interface Generation {
+  readonly connectionString: string;
+  readonly pool: ConnectionPool;
+  readonly keepsNames: boolean;
+  /** Callers that wait for a connection of it, and those that hold one. */
+  waiting: number;
+  held: number;
+  state: "current" | "replaced" | "ended";
+}
+
+/** One pool at a time, on either driver; it is replaced when its credentials are. */
+export class Connections {
+  readonly #options: ConnectionOptions;
+  readonly #max: number;
+  readonly #chance: () => number;
+  #current: Promise<Generation> | undefined;
+  #renewing: Promise<boolean> | undefined;
+  #ending: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#max = options.maxConnections ?? 2;
+    this.#chance = options.chance ?? (() => 0.5);
+  }
+
+  /** For one call, over all the connections that it needs. Its maker ends it. */
+  patience(): Patience {
+    return new Patience(this.#options.connectPatienceMs ?? 10_000, this.#chance);
+  }
+
+  /**
+   * A connection, retried within the patience: nothing has been sent before there is one. A pool whose connections are
+   * all held is no reason to try again, but to push back.
+   * @throws LedgerError unavailable
+   */
+  async connect(what: string, patience: Patience): Promise<Held> {
+    let renewed = false;
+    let cause: unknown = new Error("no connection in time");
+    for (let failed = 1; ; failed += 1) {
+      let generation: Generation | undefined;
+      try {
+        generation = await this.#generation();
+        const held = await this.#checkOut(generation, patience);
+        if (held !== undefined) return held;
+      } catch (error) {
+        cause = error;
+        if (generation !== undefined && isRefused(error) && !renewed) {
+          renewed = true;
+          if (await this.#renew(generation).catch(unavailable(what))) continue;
+        }
+        // It waited for a pool that has been replaced meanwhile.
+        if (generation !== undefined && generation.state !== "current") continue;
+        const free = generation === undefined || generation.held < this.#max;
+        if (free && mayComeSoon(error) && !patience.over) {
+          await patience.pause(failed);
+          if (!patience.over) continue;
+        }
+      }
+      return unavailable(what)(cause);
+    }
+  }
+
+  /** Undefined where the patience ended first. */
+  async #checkOut(generation: Generation, patience: Patience): Promise<Held | undefined> {
+    generation.waiting += 1;
+    const connecting = generation.pool.connect().finally(() => {
+      generation.waiting -= 1;
+      this.#endIfUnused(generation);
+    });
+    const connection = await patience.bound(connecting);
+    if (connection === undefined) {
+      // Whoever asked has gone; what comes late stays in the pool for the next.
+      void connecting.then(
+        (late) => late.release(false),
+        () => undefined,
+      );
+      return undefined;
+    }
+    generation.held += 1;
+    return {
+      keepsNames: generation.keepsNames,
+      query: (question) => connection.query(question),
+      release: (broken) => {
+        generation.held -= 1;
+        connection.release(broken);
+      },
+    };
+  }
+
+  async #generation(): Promise<Generation> {
+    this.#current ??= this.#fetch().then((connectionString) => this.#open(connectionString));
+    const opening = this.#current;
+    try {
+      return await opening;
+    } catch (error) {
+      // The next call asks again.
+      if (this.#current === opening) this.#current = undefined;
+      throw error;
+    }
+  }
+
+  async #fetch(): Promise<string> {
+    const { connectionString } = this.#options;
+    return typeof connectionString === "string" ? connectionString : connectionString();
+  }
+
+  async #open(connectionString: string): Promise<Generation> {
+    const { driver = "pg", neonProxy, password } = this.#options;
+    const openPool: OpenPool = driver === "neon" ? await neonPool(neonProxy) : openPgPool;
+    const address = parseIntoClientConfig(connectionString);
+    const pool = openPool({
+      application_name: this.#options.applicationName ?? "ghouls",
+      query_timeout: this.#options.answerTimeoutMs ?? 20_000,
+      ...address,
+      ...(password === undefined ? {} : { password }),
+      max: this.#max,
+      connectionTimeoutMillis: this.#options.connectTimeoutMs ?? 5_000,
+      idleTimeoutMillis: 30_000,
+      allowExitOnIdle: true,
+    });
+    // Neon's names end in "-pooler" where its pgbouncer listens; behind its proxy the same.
+    const keepsNames = driver === "pg" && !/-pooler\b/.test(address.host ?? "");
+    return { connectionString, pool, keepsNames, waiting: 0, held: 0, state: "current" };
+  }
+
+  /** Fetches the connection string anew, once for all who were refused; answers whether there is another pool now. */
+  async #renew(refused: Generation): Promise<boolean> {
+    if (refused.state !== "current") return true;
+    if (typeof this.#options.connectionString === "string") return false;
+    this.#renewing ??= this.#replace(refused).finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  async #replace(refused: Generation): Promise<boolean> {
+    const connectionString = await this.#fetch();
+    if (connectionString === refused.connectionString) return false;
+    const next = await this.#open(connectionString);
+    refused.state = "replaced";
+    this.#current = Promise.resolve(next);
+    this.#endIfUnused(refused);
+    return true;
+  }
+
+  /** A pool that was replaced ends when nobody waits for it; connections that are held come back to it first. */
+  #endIfUnused(generation: Generation): void {
+    if (generation.state !== "replaced" || generation.waiting > 0) return;
+    generation.state = "ended";
+    this.#ending = Promise.all([this.#ending, generation.pool.end()]);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const current = await this.#current?.catch(() => undefined);
+    await current?.pool.end();
+    await this.#ending;
+  }
+}
+
+function unavailable(what: string): (cause: unknown) => never {
+  return (cause) => {
+    if (cause instanceof LedgerError) throw cause;
+    throw new LedgerError("unavailable", what, classify(cause, false).sqlState, cause);
+  };
+}

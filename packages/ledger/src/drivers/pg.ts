@@ -1,0 +1,8 @@
+import pg from "pg";
+import { surviveLostConnections, type OpenPool } from "./driver.ts";
+
+export const openPgPool: OpenPool = (settings) => {
+  const pool = new pg.Pool(settings);
+  surviveLostConnections(pool);
+  return pool;
+};

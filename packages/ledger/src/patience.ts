@@ -1,0 +1,44 @@
+/**
+ * How long a call waits for a connection in all, over its pauses and tries. Ending it takes its timer away. Time is a
+ * timer's here, because nothing reads a clock below floor 4.
+ */
+export class Patience {
+  readonly #chance: () => number;
+  readonly #timer: ReturnType<typeof setTimeout>;
+  readonly #ended = new AbortController();
+
+  constructor(milliseconds: number, chance: () => number) {
+    this.#chance = chance;
+    this.#timer = setTimeout(() => this.#ended.abort(), milliseconds);
+  }
+
+  get over(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** A pause that doubles with each failed try, one second at most, spread over half of it to both sides. */
+  async pause(failed: number): Promise<void> {
+    const longest = Math.min(1_000, 50 * 2 ** (failed - 1));
+    await this.bound(new Promise<void>((resolve) => setTimeout(resolve, longest * (0.5 + this.#chance()))));
+  }
+
+  /** The work's answer, or undefined where the patience ends before it. Work that begins after its end is not bound. */
+  async bound<T>(work: Promise<T>): Promise<T | undefined> {
+    if (this.over) return work;
+    const { signal } = this.#ended;
+    let stop: (() => void) | undefined;
+    const ended = new Promise<undefined>((resolve) => {
+      stop = () => resolve(undefined);
+      signal.addEventListener("abort", stop, { once: true });
+    });
+    try {
+      return await Promise.race([work, ended]);
+    } finally {
+      if (stop !== undefined) signal.removeEventListener("abort", stop);
+    }
+  }
+}

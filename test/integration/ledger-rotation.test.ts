@@ -1,0 +1,218 @@
+import { describe, expect, test } from "vitest";
+import type { ConnectionSource } from "@ghouls/ledger";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { testDatabase } from "../support/database.ts";
+import { makeRun } from "../support/factories.ts";
+import { ADMIT, newRun } from "../support/new-run.ts";
+import { cannotHold } from "../support/servers.ts";
+import { blocked, until } from "../support/wait.ts";
+
+/** A secret is fetched once, and once more when the server refuses it: a warm process survives its rotation. */
+
+const db = await testDatabase();
+const statement = (name: string) => STATEMENTS.get(name) as Statement;
+const { host, port } = new URL(db.adminUrl);
+
+/** A role with the application's rights, whose password a test may change, and the store that holds it. */
+async function rotating(name: string) {
+  const role = `rotating_${name}_${process.pid}`;
+  await db.admin(`create role ${role} login password 'first' in role test_app`);
+  let secret = "first";
+  let reads = 0;
+  const url = () => `postgres://${role}:${secret}@127.0.0.1:${port}/${db.name}`;
+  const source: ConnectionSource = () => {
+    reads += 1;
+    return Promise.resolve(url());
+  };
+  return {
+    role,
+    source,
+    url,
+    reads: () => reads,
+    store: (next: string) => {
+      secret = next;
+    },
+    rotate: async (next: string) => {
+      await db.admin(`alter role ${role} password '${next}'`);
+      secret = next;
+    },
+    /** Ends the connections that still have the old password, as their idle timeout does. */
+    endIdle: async () => {
+      await db.admin(
+        "select pg_terminate_backend(pid) from pg_stat_activity where usename = $1 and state = 'idle'",
+        [role],
+      );
+      await until("no idle connection", async () => {
+        const left = await db.admin("select from pg_stat_activity where usename = $1 and state = 'idle'", [
+          role,
+        ]);
+        return left.length === 0;
+      });
+    },
+  };
+}
+
+const pooled = cannotHold({ pgbouncer: "the pooler knows its users from a file, and signs in for them" });
+
+describe.skipIf(pooled)("a secret", () => {
+  test("is fetched once, by any number of callers at once", async () => {
+    const store = await rotating("once");
+    const ledger = db.ledger({ connectionString: store.source });
+    await Promise.all(Array.from({ length: 20 }, () => ledger.schemaVersion()));
+    await ledger.schemaVersion();
+    expect(store.reads()).toBe(1);
+  });
+
+  test("that was rotated is fetched anew once, by all who were refused, and none of them notices", async () => {
+    const store = await rotating("warm");
+    const ledger = db.ledger({ connectionString: store.source });
+    await ledger.schemaVersion();
+    await store.rotate("second");
+    await store.endIdle();
+    const runs = Array.from({ length: 12 }, () => newRun());
+    const created = await Promise.all(runs.map((run) => ledger.runs.admit([run], ADMIT)));
+    expect(created.flatMap((one) => [...one])).toEqual(runs.map((run) => run.runId));
+    expect(store.reads()).toBe(2);
+    await store.rotate("third");
+    await store.endIdle();
+    await ledger.schemaVersion();
+    expect(store.reads()).toBe(3);
+  });
+
+  test("that was rotated leaves a transaction in flight alone: it commits on the connection that it has", async () => {
+    const store = await rotating("flight");
+    const ledger = db.ledger({ connectionString: store.source, maxConnections: 2 });
+    const run = await makeRun(db);
+    const holder = await db.client("admin");
+    await holder.query("begin");
+    await holder.query("select from ghouls.runs where run_id = $1 for update", [run.runId]);
+    const held = ledger.transaction("a test", (executor) =>
+      executor.run(statement("runs.raise-attention"), ["acme", run.runId, "by a test"]),
+    );
+    await blocked(db);
+    await store.rotate("second");
+    const before = await db.admin<{ pid: number }>("select pid from pg_stat_activity where usename = $1", [
+      store.role,
+    ]);
+    expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+    expect(store.reads()).toBe(2);
+    await holder.query("commit");
+    await held;
+    expect((await ledger.runs.get(run))?.attention?.reason).toBe("by a test");
+    await until("the connections of the old password gone", async () => {
+      const left = await db.admin("select from pg_stat_activity where pid = any($1)", [
+        before.map(({ pid }) => pid),
+      ]);
+      return left.length === 0;
+    });
+    await ledger.close();
+    await until("no connection at all", async () => {
+      const left = await db.admin("select from pg_stat_activity where usename = $1", [store.role]);
+      return left.length === 0;
+    });
+  });
+
+  test("that is refused and unchanged in its store is asked for once a call, and says what the server said", async () => {
+    const store = await rotating("stale");
+    store.store("wrong");
+    const ledger = db.ledger({ connectionString: store.source });
+    const refused = await ledger.schemaVersion().catch((error: unknown) => error);
+    expect(refused).toMatchObject({ kind: "unavailable", code: "ledger_unavailable", sqlState: "28P01" });
+    expect(JSON.stringify(refused) + String(refused)).not.toContain("wrong");
+    expect(store.reads()).toBe(2);
+    store.store("first");
+    expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+    expect(store.reads()).toBe(3);
+  });
+
+  test("that cannot be read is out of reach without a connection, and is asked for again by the next call", async () => {
+    const store = await rotating("unread");
+    let refusals = 2;
+    const ledger = db.ledger({
+      connectionString: () => {
+        if (refusals-- > 0) return Promise.reject(new Error("access denied"));
+        return Promise.resolve(store.url());
+      },
+    });
+    const refused = await Promise.all(
+      [1, 2].map(() => ledger.schemaVersion().catch((error: unknown) => error)),
+    );
+    for (const error of refused) {
+      expect(error).toMatchObject({
+        kind: "unavailable",
+        code: "ledger_unavailable",
+        cause: { message: "access denied" },
+      });
+    }
+    expect(refusals).toBe(1);
+    await expect(ledger.schemaVersion()).rejects.toMatchObject({ kind: "unavailable" });
+    expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+  });
+
+  test("that cannot be read anew after its rotation says so, and not that the password is wrong", async () => {
+    const store = await rotating("lost");
+    let reads = 0;
+    const ledger = db.ledger({
+      connectionString: () => {
+        reads += 1;
+        return reads === 2 ? Promise.reject(new Error("throttled")) : Promise.resolve(store.url());
+      },
+    });
+    await ledger.schemaVersion();
+    await store.rotate("second");
+    await store.endIdle();
+    await expect(ledger.schemaVersion()).rejects.toMatchObject({ cause: { message: "throttled" } });
+    expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+  });
+
+  test("given as plain text is not asked for anew: the server's word is the answer", async () => {
+    const store = await rotating("plain");
+    const ledger = db.ledger({ connectionString: store.url() });
+    await store.rotate("second");
+    await expect(ledger.schemaVersion()).rejects.toMatchObject({ kind: "unavailable", sqlState: "28P01" });
+  });
+});
+
+describe.skipIf(pooled)("a token in the place of a password", () => {
+  test("is asked for each new connection, and a statement on one that stands needs none", async () => {
+    const store = await rotating("token");
+    const given: string[] = [];
+    const url = new URL(store.url());
+    url.password = "";
+    const ledger = db.ledger({
+      connectionString: url.href,
+      maxConnections: 1,
+      password: () => {
+        const token = given.length === 0 ? "first" : "second";
+        given.push(token);
+        return Promise.resolve(token);
+      },
+    });
+    await ledger.schemaVersion();
+    await ledger.schemaVersion();
+    expect(given).toEqual(["first"]);
+    await store.rotate("second");
+    await store.endIdle();
+    await ledger.schemaVersion();
+    expect(given).toEqual(["first", "second"]);
+  });
+
+  test("that cannot be made is out of reach, with the reason as its cause", async () => {
+    const store = await rotating("untoken");
+    const ledger = db.ledger({
+      connectionString: store.url(),
+      password: () => Promise.reject(new Error("no credentials")),
+    });
+    await expect(ledger.schemaVersion()).rejects.toMatchObject({
+      kind: "unavailable",
+      cause: { message: "no credentials" },
+    });
+  });
+});
+
+test("a connection string that is none is out of reach, and is not repeated in the answer", async () => {
+  const ledger = db.ledger({ connectionString: `postgres://user:secret@${host}:port-is-no-number/x` });
+  const refused = await ledger.schemaVersion().catch((error: unknown) => error);
+  expect(refused).toMatchObject({ kind: "unavailable", code: "ledger_unavailable" });
+  expect(String(refused)).not.toContain("secret");
+});
