@@ -1,26 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { platformIsCurrent } from "./platform.ts";
+import { ROOT } from "./project.ts";
 
 /**
  * `npm run sst:install`: unpacks SST's platform and the SDKs of its providers into `.sst`, where the recorder and the
  * type-check of infra/ look for them. It does nothing where this version is there already, and asks AWS for nothing.
  */
-
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-
-function read(...path: string[]): string | undefined {
-  const file = join(ROOT, ...path);
-  return existsSync(file) ? readFileSync(file, "utf8").trim() : undefined;
-}
-
-const { version: wanted } = JSON.parse(read("node_modules/sst/package.json") ?? "{}") as { version?: string };
-// The lock is written last: without it an installation was interrupted.
-const installed = read(".sst/provider-lock.json") === undefined ? undefined : read(".sst/platform/version");
-
-if (wanted === undefined) throw new Error("sst is not installed: npm ci");
-if (installed !== wanted) {
+if (!platformIsCurrent(ROOT)) {
   for (const part of ["platform", "provider-lock.json"])
     rmSync(join(ROOT, ".sst", part), { recursive: true, force: true });
   const { status, error } = spawnSync(join(ROOT, "node_modules/.bin/sst"), ["install"], {
