@@ -9,6 +9,8 @@ import { recordGraph } from "./record/record.ts";
 /** A deployment of this repository's examples, and what it must be. */
 export interface Variant {
   readonly stage: string;
+  /** What \`sst dev\` would register. */
+  readonly dev?: boolean;
   /** Text of its sst.config.ts. */
   readonly config: string;
   readonly expected: Expected;
@@ -48,6 +50,8 @@ const securityGroups = ["sg-1"];
 
 export const VARIANTS = {
   test: { stage: "test", config: CONFIG, expected: expectedOf(SECRETS) },
+  /** SST's own live functions would be trusted by the whole account, and may do anything with AppSync. */
+  dev: { stage: "test", dev: true, config: CONFIG, expected: expectedOf(SECRETS) },
   production: { stage: "production", config: CONFIG, expected: expectedOf(SECRETS) },
   /** In a VPC without a way to the internet, with all else that can be set. */
   vpc: {
@@ -112,10 +116,10 @@ export const VARIANTS = {
 export type VariantName = keyof typeof VARIANTS;
 
 /** Records a variant in a folder of its own. */
-export async function recordVariant({ config, stage }: Variant): Promise<Graph> {
+export async function recordVariant({ config, stage, dev = false }: Variant): Promise<Graph> {
   const project = createRepositoryProject(config);
   try {
-    return await recordGraph({ root: project.root, stage, env: ENVIRONMENT });
+    return await recordGraph({ root: project.root, stage, dev, env: ENVIRONMENT });
   } finally {
     project.remove();
   }
