@@ -5,8 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startFakeAws, type FakeAws } from "./cli/fake-aws.ts";
 import { ROOT, createRepositoryProject, type Project } from "./project.ts";
-import type { Graph } from "./record/graph.ts";
-import { recordGraph } from "./record/record.ts";
+import { type Graph, recordGraph } from "@ghouls/localstack-utils";
 import { ENVIRONMENT, VARIANTS } from "./variants.ts";
 
 const STAGE = "smoke";

@@ -6,7 +6,7 @@ import { pack } from "../pack/packed.ts";
 import { output } from "../pack/run.ts";
 import { problemsOf } from "./checks/all.ts";
 import { ROOT, createProject, type Project } from "./project.ts";
-import { recordGraph } from "./record/record.ts";
+import { recordGraph } from "@ghouls/localstack-utils";
 import { ENVIRONMENT, VARIANTS } from "./variants.ts";
 
 /** All that somebody writes who deploys a workflow of theirs. */

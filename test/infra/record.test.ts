@@ -2,9 +2,13 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ROOT, configOf, createProject, type Project } from "./project.ts";
-import { answerRpc } from "./record/command-server.ts";
-import type { Graph, Resource } from "./record/graph.ts";
-import { recordGraph, type RecordOptions } from "./record/record.ts";
+import {
+  answerRpc,
+  type Graph,
+  type Resource,
+  recordGraph,
+  type RecordOptions,
+} from "@ghouls/localstack-utils";
 
 const HANDLER = "export const handler = async () => {};\n";
 const FUNCTION = `new sst.aws.Function("Worker", { bundle: "built", handler: "index.handler", link });`;

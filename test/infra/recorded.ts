@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
-import type { Graph } from "./record/graph.ts";
+import type { Graph } from "@ghouls/localstack-utils";
 import { VARIANTS, recordVariant, type VariantName } from "./variants.ts";
 
 /** The graph of a variant. Each is recorded once in a run of the tests: building the functions takes its time. */

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import type { Expected } from "./checks/check.ts";
 import { IN_VPC, expectedOf } from "./expected.ts";
 import { ROOT, configOf, createRepositoryProject } from "./project.ts";
-import type { Graph } from "./record/graph.ts";
-import { recordGraph } from "./record/record.ts";
+import { type Graph, recordGraph } from "@ghouls/localstack-utils";
 
 /** A deployment of this repository's examples, and what it must be. */
 export interface Variant {

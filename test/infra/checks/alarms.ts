@@ -1,4 +1,4 @@
-import type { Graph } from "../record/graph.ts";
+import type { Graph } from "@ghouls/localstack-utils";
 import type { Check, Expected } from "./check.ts";
 import { alarms, componentOf, dashboards, deadLetterQueues, functions, workQueues } from "./resources.ts";
 

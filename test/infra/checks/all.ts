@@ -1,4 +1,4 @@
-import type { Graph } from "../record/graph.ts";
+import type { Graph } from "@ghouls/localstack-utils";
 import * as alarms from "./alarms.ts";
 import type { Check, Expected } from "./check.ts";
 import * as edges from "./edges.ts";

@@ -1,4 +1,4 @@
-import type { Graph } from "../record/graph.ts";
+import type { Graph } from "@ghouls/localstack-utils";
 
 /** What a graph is held against. */
 export interface Expected {

@@ -1,4 +1,4 @@
-import type { Graph } from "../record/graph.ts";
+import type { Graph } from "@ghouls/localstack-utils";
 import type { Check } from "./check.ts";
 import type { Statement } from "./policies.ts";
 import { functions, roles, schedules } from "./resources.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Graph, Resource } from "../record/graph.ts";
+import type { Graph, Resource } from "@ghouls/localstack-utils";
 import { Policy, json } from "./policies.ts";
 
 /** A resource with those of its inputs that a check reads. */

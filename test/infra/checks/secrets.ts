@@ -1,4 +1,4 @@
-import type { Graph, Json } from "../record/graph.ts";
+import type { Graph, Json } from "@ghouls/localstack-utils";
 import type { Check } from "./check.ts";
 import { functions } from "./resources.ts";
 

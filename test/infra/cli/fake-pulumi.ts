@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { bundle } from "../record/bundle.ts";
-import { placeOf, recorderCall } from "../record/record.ts";
+import { bundle, placeOf, recorderCall } from "@ghouls/localstack-utils";
 
 /**
  * Stands where the SST command looks for Pulumi. `stack init` leaves an empty state. `up` runs the program that the

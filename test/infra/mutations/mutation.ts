@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CheckName } from "../checks/all.ts";
 import type { Expected } from "../checks/check.ts";
-import type { Graph, Json, JsonObject, Resource } from "../record/graph.ts";
+import type { Graph, Json, JsonObject, Resource } from "@ghouls/localstack-utils";
 import type { VariantName } from "../variants.ts";
 
 /** A setting broken: the check must speak, and no other one. */

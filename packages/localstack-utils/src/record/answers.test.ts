@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { attributesOf } from "./record/attributes.ts";
-import { answerOf } from "./record/provider-functions.ts";
+import { attributesOf } from "./attributes.ts";
+import { answerOf } from "./provider-functions.ts";
 
 const place = {
   account: "123456789012",

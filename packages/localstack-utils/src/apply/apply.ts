@@ -1,0 +1,86 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clients } from "../clients.ts";
+import type { Graph, Resource } from "../record/graph.ts";
+import type { Made } from "./applier.ts";
+import { Inputs } from "./inputs.ts";
+import { inOrder } from "./order.ts";
+import { Substitutions } from "./substitutions.ts";
+import { APPLIERS, CODE, isNothing } from "./types.ts";
+
+export interface ApplyOptions {
+  readonly clients: Clients;
+  /** Folder that the assets of the graph are named from. */
+  readonly root: string;
+  /** What an earlier deploy has made. */
+  readonly earlier?: readonly Made[];
+  /** Told of each resource as it is made, so that what was made is known even where a later one fails. */
+  readonly onMade: (made: Made) => Promise<void> | void;
+}
+
+/** What is at the endpoint after a deploy. */
+export interface Applied {
+  readonly made: readonly Made[];
+  /** The outputs of the program in the endpoint's words. */
+  readonly outputs: Graph["outputs"];
+}
+
+/**
+ * Brings a recorded graph to an endpoint, one resource after the other in the order that Pulumi would keep, and removes
+ * what an earlier deploy made and this graph has no more.
+ * @throws Error where the endpoint refuses, a step of the deploy fails, or a type is new
+ */
+export async function applyGraph(graph: Graph, options: ApplyOptions): Promise<Applied> {
+  refuseUnknown(graph.resources);
+  const { clients, root, onMade } = options;
+  const earlier = new Map((options.earlier ?? []).map((made) => [made.urn, made]));
+  const words = new Substitutions();
+  const code = assetReader(graph, root);
+  const made: Made[] = [];
+  for (const resource of inOrder(graph.resources)) {
+    const applier = APPLIERS[resource.type];
+    if (applier === undefined) continue;
+    const { keys, state } = await applier.apply({
+      clients,
+      resource,
+      inputs: new Inputs(resource.name, words.apply(resource.inputs)),
+      earlier: earlier.get(resource.urn),
+      code,
+    });
+    for (const [name, value] of Object.entries(state)) words.add(resource.state[name], value);
+    const one = { urn: resource.urn, type: resource.type, keys, state };
+    made.push(one);
+    earlier.delete(resource.urn);
+    await onMade(one);
+  }
+  await removeMade([...earlier.values()], clients);
+  return { made, outputs: words.apply(graph.outputs) };
+}
+
+/** Removes what a deploy has made, the last first. */
+export async function removeMade(made: readonly Made[], clients: Clients): Promise<void> {
+  for (const one of made.toReversed()) await APPLIERS[one.type]?.remove(one, clients);
+}
+
+function refuseUnknown(resources: readonly Resource[]): void {
+  const unknown = resources.filter(
+    ({ type, external }) => external !== true && APPLIERS[type] === undefined && !isNothing(type),
+  );
+  if (unknown.length === 0) return;
+  const types = [...new Set(unknown.map(({ type }) => type))].join(", ");
+  throw new Error(`the graph has types that no applier knows: ${types}. Add them to apply/types.ts.`);
+}
+
+/** Reads a function's code by the key that it has in the asset bucket. */
+function assetReader(graph: Graph, root: string): (key: string) => Promise<Uint8Array> {
+  const paths = new Map(
+    graph.resources
+      .filter(({ type }) => type === CODE)
+      .map(({ inputs }) => [inputs["key"], (inputs["source"] as { $asset?: string }).$asset]),
+  );
+  return async (key) => {
+    const path = paths.get(key);
+    if (path === undefined) throw new Error(`the graph has no code ${key}`);
+    return readFile(join(root, path));
+  };
+}
