@@ -1,15 +1,24 @@
-import type { DatabaseSettings } from "@ghouls/aws";
 import { GhoulsError, queueUrlVariable, type Principal } from "@ghouls/core";
 import { DRIVERS, type DriverName } from "@ghouls/ledger";
 import * as z from "zod";
 
+/** Where the database is, and how to sign in to it. */
+interface DatabaseEnvironment {
+  /** One of both. */
+  readonly url: string | undefined;
+  readonly secretId: string | undefined;
+  readonly auth: "password" | "iam";
+  readonly region: string;
+  /** Of Secrets Manager. */
+  readonly endpoint?: string;
+  readonly driver: DriverName;
+  /** Of a WebSocket proxy of one's own, for the driver neon. */
+  readonly neonProxy: string | undefined;
+}
+
 /** What a process of Ghouls reads from its environment, once. */
 export interface Environment {
-  readonly database: DatabaseSettings & {
-    readonly driver: DriverName;
-    /** Of a WebSocket proxy of one's own, for the driver neon. */
-    readonly neonProxy: string | undefined;
-  };
+  readonly database: DatabaseEnvironment;
   readonly schema: string | undefined;
   readonly region: string;
   readonly endpoint: string | undefined;
@@ -109,7 +118,7 @@ export function readEnvironment(
   };
 }
 
-function databaseOf(data: z.output<typeof Variables>): Environment["database"] {
+function databaseOf(data: z.output<typeof Variables>): DatabaseEnvironment {
   const endpoint = data.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? data.AWS_ENDPOINT_URL;
   return {
     url: data.DATABASE_URL || undefined,

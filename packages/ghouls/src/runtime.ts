@@ -45,6 +45,8 @@ export interface RuntimeOverrides {
   readonly variables?: Readonly<Record<string, string | undefined>>;
   readonly faults?: FaultInjector;
   readonly write?: (line: string) => void;
+  /** Milliseconds to go on trying to connect to the ledger; 10,000 where absent. */
+  readonly connectPatienceMs?: number;
 }
 
 /** Opens what a handler needs. Connections are made by the first call that needs one. */
@@ -70,6 +72,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     schema: environment.schema ?? config.database.schema,
     maxConnections: config.database.poolSize,
     ...(preparedStatements === undefined ? {} : { preparedStatements }),
+    ...(overrides.connectPatienceMs === undefined ? {} : { connectPatienceMs: overrides.connectPatienceMs }),
     faults,
     chance: Math.random,
     answerTimeoutMs: 10_000,
