@@ -170,7 +170,7 @@ export class Connections {
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
     });
-    // Neon's names end in "-pooler" where its pgbouncer listens; behind its proxy the same.
+    // The hosts of Neon's pooler have it in their names; behind its WebSocket a pooler is taken for granted.
     const keepsNames = driver === "pg" && !/-pooler\b/.test(address.host ?? "");
     return { connectionString, pool, keepsNames, waiting: 0, held: 0, state: "current" };
   }
