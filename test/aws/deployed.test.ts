@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, inject, test } from "vitest";
+import type { wire } from "@ghouls/core";
 import { until } from "../support/wait.ts";
 import { ROOT } from "../infra/project.ts";
 import { deployedCloud } from "./cloud.ts";
@@ -58,7 +59,10 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
     const answers = await Promise.all(
       [1, 2, 3].map(() => cloud.ask("POST", "/v1/runs/batch", { runs: [body] })),
     );
-    const ids = answers.map(({ body: { runs } }: any) => runs[0].run.runId as string);
+    const ids = answers.map((answer) => {
+      const [first] = (answer.body as wire.BatchAdmitted).runs;
+      return first?.outcome === "admitted" ? first.run.runId : "";
+    });
     expect(new Set(ids).size).toBe(1);
     await cloud.ended(ids[0] ?? "", "DONE");
   });
