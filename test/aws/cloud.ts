@@ -8,13 +8,14 @@ import {
   type Clients,
   type Stack,
   type StackOptions,
+  type UpOptions,
 } from "@ghouls/localstack-utils";
 import type { wire } from "@ghouls/core";
 import { testCluster, type Cluster } from "../support/cluster.ts";
 import { APPLICATION, MIGRATOR } from "../support/template.ts";
 import { until } from "../support/wait.ts";
 import { createRepositoryProject, type Project } from "../infra/project.ts";
-import { CONFIG, SST_CONFIG, TOKEN } from "./deployed-project.ts";
+import { SST_CONFIG, TOKEN, writeFirst } from "./deployed-project.ts";
 
 /** This repository's functions on an emulator, over a PostgreSQL of the test's own. */
 export interface Cloud {
@@ -24,8 +25,12 @@ export interface Cloud {
   readonly cluster: Cluster;
   /** Rows of the deployed ledger, as the superuser. */
   rows<R extends object>(text: string, values?: unknown[]): Promise<R[]>;
-  /** Deploys once more, after a change of the project. */
-  deploy(): Promise<Stack>;
+  /** Deploys once more, after a change of the project; waits for what is done as each resource stands. */
+  deploy(onMade?: UpOptions["onMade"]): Promise<Stack>;
+  /** Waits until a statement finds a row. */
+  seen(text: string, values: unknown[], withinMs?: number): Promise<void>;
+  /** Digest of the code that a function has. */
+  codeOf(name: string): Promise<string>;
   takeDown(): Promise<number>;
   submit(workflow: string, input: unknown, extra?: object): Promise<wire.Admitted>;
   ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
@@ -54,8 +59,13 @@ export function deployedCloud(): Cloud {
   const urlOf = ({ name, password }: { name: string; password: string }) =>
     `postgres://${name}:${password}@${cluster.host}:${cluster.port}/deployed`;
 
-  const deploy = async (): Promise<Stack> => {
-    stack = await up({ ...options, databaseUrl: urlOf(APPLICATION), migrationDatabaseUrl: urlOf(MIGRATOR) });
+  const deploy: Cloud["deploy"] = async (onMade) => {
+    stack = await up({
+      ...options,
+      databaseUrl: urlOf(APPLICATION),
+      migrationDatabaseUrl: urlOf(MIGRATOR),
+      ...(onMade === undefined ? {} : { onMade }),
+    });
     return stack;
   };
 
@@ -63,7 +73,7 @@ export function deployedCloud(): Cloud {
     cluster = await testCluster();
     query = await emptyDatabase(cluster);
     project = createRepositoryProject(SST_CONFIG);
-    project.write("ghouls.config.ts", CONFIG);
+    writeFirst(project);
     options = {
       root: project.root,
       stage: "cloud",
@@ -102,6 +112,14 @@ export function deployedCloud(): Cloud {
     clients,
     rows: (text, values) => query(text, values),
     deploy,
+    seen: async (text, values, withinMs = 30_000) => {
+      await until(text, async () => (await query(text, values)).length > 0, withinMs);
+    },
+    codeOf: async (name) => {
+      const made = stack.made.find(({ urn }) => urn.endsWith(`::${name}`));
+      const { Configuration } = await clients.lambda.getFunction({ FunctionName: made?.keys["name"] ?? "" });
+      return Configuration?.CodeSha256 ?? "";
+    },
     takeDown: () => down(options),
     ask,
     submit: async (workflow, input, extra = {}) => {

@@ -1,4 +1,6 @@
-/** What the tests deploy: this repository's example and workflows that wait, vanish and are cancelled. */
+import type { Project } from "../infra/project.ts";
+
+/** What the tests deploy: this repository's example, and workflows that wait, vanish and are cancelled. */
 
 export const TOKEN = "a-token-that-only-these-tests-know";
 
@@ -18,28 +20,37 @@ export const SST_CONFIG = `export default $config({
 });
 `;
 
-/** @param extra workflows that a later deploy brings, as code, and their names */
-export function configWith(extra = "", names = ""): string {
-  return `import { existsSync, writeFileSync } from "node:fs";
+const WORKFLOWS = {
+  hello: `run: async (ctx, { name }) => ctx.step("greet", () => "Good evening, " + name + "."),`,
+  farewell: `run: async (ctx, { name }) => ctx.step("part", () => "Good night, " + name + "."),`,
+};
+
+function greeting(name: keyof typeof WORKFLOWS): string {
+  return `import { workflow } from "ghouls";
+import * as z from "zod";
+export const ${name} = workflow({
+  name: "${name}", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
+  ${WORKFLOWS[name]}
+});
+`;
+}
+
+const SLOW = `import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineConfig, workflow } from "ghouls";
-import { releaseGate } from "@ghouls/workflows";
+import { workflow } from "ghouls";
 import * as z from "zod";
 
-const hello = workflow({
-  name: "hello", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
-  run: async (ctx, { name }) => ctx.step("greet", () => "Good evening, " + name + "."),
-});
 // Longer than one invocation of its queue.
-const procession = workflow({
+export const procession = workflow({
   name: "procession", version: 1, onWorkerLoss: "resume", queue: "slow", input: z.object({ steps: z.number() }),
   run: async (ctx, { steps }) => {
     for (let at = 1; at <= steps; at += 1) await ctx.step("step " + at, () => sleep(1_000), { timeout: "3s" });
     return ctx.step("last", () => "arrived");
   },
 });
+
 // Ends its process in the middle of a step, once.
-const vanish = workflow({
+export const vanish = workflow({
   name: "vanish", version: 1, onWorkerLoss: "resume", queue: "slow", input: z.object({ mark: z.string() }),
   run: async (ctx, { mark }) => {
     await ctx.step("before", () => "done");
@@ -50,9 +61,17 @@ const vanish = workflow({
     }, { timeout: "3s" });
   },
 });
-${extra}
+`;
+
+/** @param farewell whether it has the workflow that a second deploy brings */
+function configWith(farewell: boolean): string {
+  return `import { defineConfig } from "ghouls";
+import { releaseGate } from "@ghouls/workflows";
+import { hello } from "./hello.ts";
+import { procession, vanish } from "./slow.ts";
+${farewell ? `import { farewell } from "./farewell.ts";` : ""}
 export default defineConfig({
-  workflows: [hello, procession, vanish, releaseGate${names}],
+  workflows: [hello, procession, vanish, releaseGate${farewell ? ", farewell" : ""}],
   queues: {
     runs: { batchSize: 5, concurrency: 2, functionTimeout: "15s" },
     slow: { batchSize: 1, concurrency: 2, functionTimeout: "8s" },
@@ -66,4 +85,15 @@ export default defineConfig({
 `;
 }
 
-export const CONFIG = configWith();
+/** The code of the first deploy. */
+export function writeFirst(project: Project): void {
+  project.write("hello.ts", greeting("hello"));
+  project.write("slow.ts", SLOW);
+  project.write("ghouls.config.ts", configWith(false));
+}
+
+/** The code of the second: one workflow more, and another bundle of every function. */
+export function writeSecond(project: Project): void {
+  project.write("farewell.ts", greeting("farewell"));
+  project.write("ghouls.config.ts", configWith(true));
+}

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +9,7 @@ export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export interface Project {
   readonly root: string;
   write(path: string, text: string): void;
+  read(path: string): string;
   remove(): void;
 }
 
@@ -23,6 +24,7 @@ export function createProject(): Project {
       mkdirSync(join(root, dirname(path)), { recursive: true });
       writeFileSync(join(root, path), text);
     },
+    read: (path) => readFileSync(join(root, path), "utf8"),
     remove: () => rmSync(root, { recursive: true, force: true }),
   };
 }

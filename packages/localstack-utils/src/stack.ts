@@ -20,6 +20,8 @@ export interface UpOptions extends StackOptions {
   /** Connection strings as the functions see the database: inside a container loopback is another machine. */
   readonly databaseUrl: string;
   readonly migrationDatabaseUrl: string;
+  /** Waited for after each resource. */
+  readonly onMade?: (made: Made) => Promise<void>;
   /** Further environment of sst.config.ts. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -75,6 +77,7 @@ export async function up(options: UpOptions): Promise<Stack> {
       onMade: async (one) => {
         made.set(one.urn, one);
         await keep();
+        await options.onMade?.(one);
       },
     });
     await writeStack(stateFile, { endpoint, stage, secrets: Object.values(names), made: applied.made });
