@@ -18,7 +18,7 @@ export interface Question {
 }
 
 /** A connection that is checked out. */
-export interface Connection {
+interface Connection {
   query(question: Question | string): Promise<Answer>;
   /** `true` throws the connection away. */
   release(broken: boolean): void;
@@ -31,7 +31,7 @@ export interface ConnectionPool {
 }
 
 /** What both drivers take: node-postgres's settings, with the parsed connection string among them. */
-export type PoolSettings = ClientConfig &
+type PoolSettings = ClientConfig &
   Pick<PoolConfig, "max" | "connectionTimeoutMillis" | "idleTimeoutMillis" | "allowExitOnIdle">;
 
 export type OpenPool = (settings: PoolSettings) => ConnectionPool;
