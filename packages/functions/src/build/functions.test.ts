@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -108,6 +109,30 @@ describe("a build", () => {
       code: "configuration_invalid",
       fix: expect.stringContaining("nowhere.ts"),
     });
+  });
+
+  it("gives a CommonJS package what it knows of itself, and leaves the user's own names alone", async () => {
+    const root = await project({
+      "node_modules/old/package.json": '{"name":"old","main":"index.js"}',
+      "node_modules/old/index.js":
+        "exports.where = [__dirname, __filename, require('node:path').sep].every((one) => one.length > 0);",
+      "own.ts": `import { createRequire } from "node:module";
+const require = createRequire(import.meta.url);
+const __dirname = "mine";
+export const own = () => [__dirname, require.resolve("node:fs")];`,
+      "ghouls.config.ts": CONFIG.replace(
+        "export default",
+        `import { where } from "old";\nimport { own } from "./own.ts";\nif (!where || own()[0] !== "mine") throw new Error("lost");\nexport default`,
+      ),
+    });
+    for (const { folder } of (await build(root)).functions) {
+      // As Lambda loads it: what `node --eval` would lend to it is not there.
+      const load = `await import(${JSON.stringify(pathToFileURL(join(folder, "index.mjs")).href)})`;
+      const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", load], {
+        encoding: "utf8",
+      });
+      expect(status, stderr).toBe(0);
+    }
   });
 
   it("leaves outside what a package would load if it were there", async () => {

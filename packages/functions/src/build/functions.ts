@@ -82,7 +82,9 @@ async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Built
       legalComments: "none",
       // Digests are made at the build; the native bindings of pg are another driver.
       external: ["esbuild", "pg-native"],
-      banner: { js: REQUIRE },
+      banner: { js: COMMONJS },
+      // A name of the user's own stays theirs: only what nobody declares is one of these.
+      define: { __dirname: "ghoulsDirname", __filename: "ghoulsFilename" },
       logLevel: "silent",
       plugins: [entrancePlugin(parts), absentPackages, parts.sources.plugin],
     });
@@ -95,9 +97,15 @@ async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Built
   return { entry, folder, handler: "index.handler", bytes: await bytesOf(folder) };
 }
 
-/** CommonJS packages inside an ES module ask for it. */
-const REQUIRE =
-  "import { createRequire as ghoulsRequire } from 'node:module'; const require = ghoulsRequire(import.meta.url);";
+/** What CommonJS packages inside an ES module ask for. */
+const COMMONJS = [
+  'import { createRequire as ghoulsRequire } from "node:module";',
+  'import { dirname as ghoulsDirnameOf } from "node:path";',
+  'import { fileURLToPath as ghoulsPath } from "node:url";',
+  "const require = ghoulsRequire(import.meta.url);",
+  "const ghoulsFilename = ghoulsPath(import.meta.url);",
+  "const ghoulsDirname = ghoulsDirnameOf(ghoulsFilename);",
+].join("\n");
 
 /** Puts the user's configuration and the manifest behind the two aliases of the handlers. */
 function entrancePlugin({ configPath, manifest }: Parts): Plugin {

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, inject } from "vitest";
+import { createRoles } from "@ghouls/ledger";
+import { down, openClients, up, type Clients, type Stack, type StackOptions } from "@ghouls/localstack-utils";
+import type { wire } from "@ghouls/core";
+import { testCluster, type Cluster } from "../support/cluster.ts";
+import { APPLICATION, MIGRATOR } from "../support/template.ts";
+import { until } from "../support/wait.ts";
+import { createRepositoryProject, type Project } from "../infra/project.ts";
+import { CONFIG, SST_CONFIG, TOKEN } from "./deployed-project.ts";
+
+/** This repository's functions on an emulator, over a PostgreSQL of the test's own. */
+export interface Cloud {
+  readonly stack: Stack;
+  readonly clients: Clients;
+  readonly project: Project;
+  readonly cluster: Cluster;
+  /** Rows of the deployed ledger, as the superuser. */
+  rows<R extends object>(text: string, values?: unknown[]): Promise<R[]>;
+  /** Deploys once more, after a change of the project. */
+  deploy(): Promise<Stack>;
+  takeDown(): Promise<number>;
+  submit(workflow: string, input: unknown, extra?: object): Promise<wire.Admitted>;
+  ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+  /** Waits until a run has this status. */
+  ended(runId: string, status: string, withinMs?: number): Promise<wire.RunView>;
+  /** Lets the queues' messages reach their workers, or keeps them back. */
+  feed(enabled: boolean): Promise<void>;
+}
+
+const REGION = "us-east-1";
+
+export function deployedCloud(): Cloud {
+  let cluster: Cluster;
+  let project: Project;
+  let stack: Stack;
+  let options: StackOptions;
+  let query: Cloud["rows"];
+  const endpoint = inject("emulator") ?? "";
+  const clients = openClients({ url: endpoint, region: REGION });
+
+  const deploy = async (): Promise<Stack> => {
+    const as = ({ name, password }: { name: string; password: string }) =>
+      `postgres://${name}:${password}@${cluster.host}:${cluster.port}/deployed`;
+    stack = await up({ ...options, databaseUrl: as(APPLICATION), migrationDatabaseUrl: as(MIGRATOR) });
+    return stack;
+  };
+
+  beforeAll(async () => {
+    cluster = await testCluster();
+    query = await emptyDatabase(cluster);
+    project = createRepositoryProject(SST_CONFIG);
+    project.write("ghouls.config.ts", CONFIG);
+    options = {
+      root: project.root,
+      stage: "cloud",
+      endpoint,
+      region: REGION,
+      stateFile: `${project.root}/.ghouls/aws.json`,
+    };
+    await deploy();
+  });
+  afterAll(async () => {
+    if (options !== undefined) await down(options);
+    clients.destroy();
+    project?.remove();
+  });
+
+  const ask: Cloud["ask"] = async (method, path, body) => {
+    const answer = await fetch(`${stack.apiUrl}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
+  };
+
+  return {
+    get stack() {
+      return stack;
+    },
+    get project() {
+      return project;
+    },
+    get cluster() {
+      return cluster;
+    },
+    clients,
+    rows: (text, values) => query(text, values),
+    deploy,
+    takeDown: () => down(options),
+    ask,
+    submit: async (workflow, input, extra = {}) => {
+      const { status, body } = await ask("POST", "/v1/runs", { workflow, input, ...extra });
+      if (status !== 202) throw new Error(`admission answered ${status}: ${JSON.stringify(body)}`);
+      return body as wire.Admitted;
+    },
+    ended: async (runId, status, withinMs = 60_000) =>
+      until(
+        `run ${runId} ${status}`,
+        async () => {
+          const { body } = await ask("GET", `/v1/runs/${runId}`);
+          const view = body as wire.RunView;
+          if (view.status === status) return view;
+          if (["DONE", "FAILED", "CANCELLED"].includes(view.status)) {
+            throw new Error(`run ${runId} is ${view.status}: ${JSON.stringify(view.error)}`);
+          }
+          await new Promise((resolve) => setTimeout(resolve, 250));
+          return undefined;
+        },
+        withinMs,
+      ),
+    feed: async (enabled) => {
+      const mappings = stack.made.filter(({ type }) => type.includes("eventSourceMapping"));
+      for (const { keys } of mappings) {
+        await clients.lambda.updateEventSourceMapping({ UUID: keys["uuid"] ?? "", Enabled: enabled });
+      }
+    },
+  };
+}
+
+/** A database with the two roles and nothing else: the deploy itself migrates it. */
+async function emptyDatabase({ db }: Cluster): Promise<Cloud["rows"]> {
+  await db.admin("create database deployed");
+  const url = new URL(db.adminUrl);
+  url.pathname = "/deployed";
+  await createRoles(url.href, { schema: "ghouls", migrator: MIGRATOR, application: APPLICATION });
+  const pg = await import("pg");
+  const pool = new pg.default.Pool({ connectionString: url.href, max: 2 });
+  pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  afterAll(() => pool.end());
+  return async (text, values = []) => (await pool.query(text, values)).rows as never;
+}

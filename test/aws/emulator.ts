@@ -1,0 +1,88 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../support/free-port.ts";
+import { until } from "../support/wait.ts";
+
+/** A LocalStack-compatible endpoint for the tests. */
+export interface Emulator {
+  readonly endpoint: string;
+  /** Ends what was started for the tests; one that was there before is left alone. */
+  stop(): Promise<void>;
+}
+
+/** The version that the tests were written against; another one is a change to be looked at. */
+const MINISTACK = "ministack==1.5.33";
+const VENV = fileURLToPath(new URL("../../node_modules/.cache/ghouls-aws", import.meta.url));
+
+/**
+ * The endpoint of AWS_ENDPOINT_URL, else ministack in a virtual environment of the tests' own.
+ * @returns undefined where neither is to be had
+ */
+export async function findEmulator(): Promise<Emulator | undefined> {
+  const given = process.env["AWS_ENDPOINT_URL"];
+  if (given !== undefined && given !== "") {
+    return { endpoint: given.replace(/\/$/, ""), stop: () => Promise.resolve() };
+  }
+  return installed() ? startMinistack() : undefined;
+}
+
+function installed(): boolean {
+  const bin = join(VENV, "bin");
+  const has = () => spawnSync(join(bin, "pip"), ["show", "ministack"], { encoding: "utf8" }).stdout ?? "";
+  if (has().includes(`Version: ${MINISTACK.split("==")[1]}`)) return true;
+  mkdirSync(VENV, { recursive: true });
+  const made = spawnSync("python3", ["-m", "venv", VENV], { encoding: "utf8" });
+  if (made.status !== 0) return false;
+  return spawnSync(join(bin, "pip"), ["install", "--quiet", MINISTACK], { encoding: "utf8" }).status === 0;
+}
+
+async function startMinistack(): Promise<Emulator> {
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), "ghouls-ministack-"));
+  const log = openSync(join(folder, "log"), "a");
+  const child = spawn(join(VENV, "bin", "ministack"), [], {
+    cwd: folder,
+    stdio: ["ignore", log, log],
+    // A process group of its own: the functions are its children.
+    detached: true,
+    env: {
+      ...process.env,
+      GATEWAY_PORT: String(port),
+      BIND_HOST: "127.0.0.1",
+      MINISTACK_HOST: "127.0.0.1",
+      AWS_ACCESS_KEY_ID: "test",
+      AWS_SECRET_ACCESS_KEY: "test",
+      TMPDIR: folder,
+    },
+  });
+  const endpoint = `http://127.0.0.1:${port}`;
+  try {
+    await until(`ministack at ${endpoint}`, async () => answers(endpoint, child), 60_000);
+  } catch (error) {
+    await end(child, folder);
+    throw error;
+  }
+  return { endpoint, stop: () => end(child, folder) };
+}
+
+async function answers(endpoint: string, child: ChildProcess): Promise<boolean> {
+  if (child.exitCode !== null) throw new Error(`ministack ended with ${child.exitCode}`);
+  return fetch(`${endpoint}/_localstack/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+async function end(child: ChildProcess, folder: string): Promise<void> {
+  if (child.pid !== undefined && child.exitCode === null) {
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    process.kill(-child.pid, "SIGTERM");
+    const force = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), 10_000);
+    await gone;
+    clearTimeout(force);
+  }
+  if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+}
