@@ -9,7 +9,7 @@ export default $config({
       home: "aws",
       removal: production ? "retain" : "remove",
       protect: production,
-      providers: { aws: { region: process.env["AWS_REGION"] ?? "us-east-1" } },
+      providers: { aws: { region: process.env["AWS_REGION"] ?? "us-east-1", ...emulator() } },
     };
   },
   async run() {
@@ -33,4 +33,36 @@ function given(name: string): string {
   throw new Error(
     `${name} is not set: the ARN of a secret of Secrets Manager that holds a connection string.`,
   );
+}
+
+/**
+ * Where AWS_ENDPOINT_URL names an emulator: its address for every service of the graph. The command drops booleans of a
+ * provider's settings without a word, so they are written as texts.
+ */
+function emulator(): object {
+  const endpoint = process.env["AWS_ENDPOINT_URL"];
+  if (endpoint === undefined || endpoint === "") return {};
+  const services = [
+    "apigatewayv2",
+    "cloudwatch",
+    "dynamodb",
+    "ec2",
+    "iam",
+    "lambda",
+    "logs",
+    "s3",
+    "scheduler",
+    "secretsmanager",
+    "sqs",
+    "sts",
+  ];
+  return {
+    accessKey: "test",
+    secretKey: "test",
+    skipCredentialsValidation: "true",
+    skipMetadataApiCheck: "true",
+    skipRequestingAccountId: "true",
+    s3UsePathStyle: "true",
+    endpoints: [Object.fromEntries(services.map((service) => [service, endpoint]))],
+  };
 }

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, inject } from "vitest";
-import { createRoles } from "@ghouls/ledger";
-import { down, openClients, up, type Clients, type Stack, type StackOptions } from "@ghouls/localstack-utils";
+import { createRoles, openLedger } from "@ghouls/ledger";
+import {
+  down,
+  openClients,
+  readLogs,
+  up,
+  type Clients,
+  type Stack,
+  type StackOptions,
+} from "@ghouls/localstack-utils";
 import type { wire } from "@ghouls/core";
 import { testCluster, type Cluster } from "../support/cluster.ts";
 import { APPLICATION, MIGRATOR } from "../support/template.ts";
@@ -23,6 +31,11 @@ export interface Cloud {
   ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
   /** Waits until a run has this status. */
   ended(runId: string, status: string, withinMs?: number): Promise<wire.RunView>;
+  /** Takes the message of a run out of its queue, as if SQS had lost it. */
+  lose(queue: string, runId: string): Promise<void>;
+  logs(): ReturnType<typeof readLogs>;
+  /** The checks of the doctor that fail. */
+  doctor(): Promise<unknown[]>;
   /** Lets the queues' messages reach their workers, or keeps them back. */
   feed(enabled: boolean): Promise<void>;
 }
@@ -38,10 +51,11 @@ export function deployedCloud(): Cloud {
   const endpoint = inject("emulator") ?? "";
   const clients = openClients({ url: endpoint, region: REGION });
 
+  const urlOf = ({ name, password }: { name: string; password: string }) =>
+    `postgres://${name}:${password}@${cluster.host}:${cluster.port}/deployed`;
+
   const deploy = async (): Promise<Stack> => {
-    const as = ({ name, password }: { name: string; password: string }) =>
-      `postgres://${name}:${password}@${cluster.host}:${cluster.port}/deployed`;
-    stack = await up({ ...options, databaseUrl: as(APPLICATION), migrationDatabaseUrl: as(MIGRATOR) });
+    stack = await up({ ...options, databaseUrl: urlOf(APPLICATION), migrationDatabaseUrl: urlOf(MIGRATOR) });
     return stack;
   };
 
@@ -110,6 +124,33 @@ export function deployedCloud(): Cloud {
         },
         withinMs,
       ),
+    lose: async (queue, runId) => {
+      const made = stack.made.find(
+        ({ type, keys }) => type.endsWith(":Queue") && keys["url"]?.includes(`${pascal(queue)}Queue`),
+      );
+      const url = made?.keys["url"] ?? "";
+      await until(`the message of ${runId} in ${queue}`, async () => {
+        const { Messages = [] } = await clients.sqs.receiveMessage({
+          QueueUrl: url,
+          MaxNumberOfMessages: 10,
+        });
+        for (const { Body, ReceiptHandle } of Messages) {
+          if (Body?.includes(runId) !== true) continue;
+          await clients.sqs.deleteMessage({ QueueUrl: url, ReceiptHandle });
+          return true;
+        }
+        return false;
+      });
+    },
+    logs: () => readLogs(stack.made, clients),
+    doctor: async () => {
+      const ledger = openLedger({ connectionString: urlOf(APPLICATION), maxConnections: 1 });
+      try {
+        return (await ledger.doctor()).filter(({ ok }) => !ok);
+      } finally {
+        await ledger.close();
+      }
+    },
     feed: async (enabled) => {
       const mappings = stack.made.filter(({ type }) => type.includes("eventSourceMapping"));
       for (const { keys } of mappings) {
@@ -117,6 +158,11 @@ export function deployedCloud(): Cloud {
       }
     },
   };
+}
+
+/** "runs" as it stands in the name of its queue: "GhoulsRuns". */
+function pascal(queue: string): string {
+  return `Ghouls${queue.charAt(0).toUpperCase()}${queue.slice(1)}`;
 }
 
 /** A database with the two roles and nothing else: the deploy itself migrates it. */

@@ -59,6 +59,7 @@ export default defineConfig({
     rites: { batchSize: 1, concurrency: 2, functionTimeout: "5m" },
   },
   timing: { lease: "6s", beat: "2s", actsMargin: "1s", maxLosses: 3 },
+  build: { external: ["@cyclonedx/cyclonedx-library"] },
   auth: async (token) => token === ${JSON.stringify(TOKEN)}
     ? { tenantId: "acme", subject: "user:ada", roles: ["operator"] } : undefined,
 });

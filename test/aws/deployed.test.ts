@@ -1,12 +1,156 @@
-import { describe, expect, inject, test } from "vitest";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, inject, test } from "vitest";
+import type { wire } from "@ghouls/core";
+import { until } from "../support/wait.ts";
+import { ROOT } from "../infra/project.ts";
 import { deployedCloud } from "./cloud.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "ghouls-aws-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Delivery {
+  readonly seq: number;
+  readonly cause: string;
+  readonly status: string;
+  readonly outcome: string | null;
+}
 
 describe.skipIf(inject("emulator") === null)("deployed", () => {
   const cloud = deployedCloud();
+  const deliveriesOf = (runId: string) =>
+    cloud.rows<Delivery>(
+      "select seq, cause, status, outcome from ghouls.deliveries where run_id = $1 order by seq",
+      [runId],
+    );
 
-  test("hello", async () => {
+  test("every function, route, queue and alarm of the graph stands there", () => {
+    const count = (type: string) => cloud.stack.made.filter((one) => one.type.endsWith(`:${type}`)).length;
+    // Admission, api, three workers, reconciler, migrate and preflight.
+    expect({
+      functions: count("Function"),
+      routes: count("Route"),
+      queues: count("Queue"),
+      mappings: count("EventSourceMapping"),
+      steps: count("Invocation"),
+      schedules: count("Schedule"),
+      tables: count("Table"),
+    }).toEqual({ functions: 8, routes: 13, queues: 6, mappings: 3, steps: 2, schedules: 1, tables: 1 });
+  });
+
+  test("the deploy itself has migrated the database, and found nothing against it", async () => {
+    const rows = await cloud.rows<{ count: number }>(
+      "select count(*)::integer as count from ghouls.migrations",
+    );
+    expect(rows[0]?.count).toBeGreaterThan(0);
+    expect(await cloud.ask("GET", "/readyz")).toMatchObject({ status: 200, body: { ready: true } });
+  });
+
+  test("hello, from an HTTP request to its end", async () => {
     const { runId } = await cloud.submit("hello", { name: "Ada" });
     const view = await cloud.ended(runId, "DONE");
     expect(view.output).toBe("Good evening, Ada.");
+  });
+
+  test("the same key twice is one run", async () => {
+    const key = { idempotencyKey: "order-7" };
+    const body = { workflow: "hello", input: { name: "Ada" }, ...key };
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => cloud.ask("POST", "/v1/runs/batch", { runs: [body] })),
+    );
+    const ids = answers.map((answer) => {
+      const [first] = (answer.body as wire.BatchAdmitted).runs;
+      return first?.outcome === "admitted" ? first.run.runId : "";
+    });
+    expect(new Set(ids).size).toBe(1);
+    await cloud.ended(ids[0] ?? "", "DONE");
+  });
+
+  test("nobody without a token, and a problem document for what is no route", async () => {
+    const answer = await fetch(`${cloud.stack.apiUrl}/v1/runs`);
+    expect(answer.status).toBe(401);
+    expect(await cloud.ask("GET", "/v1/nothing")).toMatchObject({
+      status: 404,
+      body: { type: "urn:ghouls:problem:not_found", fix: expect.stringContaining("openapi.json") },
+    });
+  });
+
+  test("release-gate, over this repository's own lockfile", async () => {
+    const output = join(folder, "gate");
+    const { runId } = await cloud.submit("release-gate", {
+      lockfile: join(ROOT, "package-lock.json"),
+      policy: join(ROOT, "packages/workflows/src/release-gate/policy.json"),
+      output,
+    });
+    const view = await cloud.ended(runId, "DONE", 120_000);
+    expect(view.output).toMatchObject({ outcome: "PASSED" });
+    expect(JSON.parse(readFileSync(join(output, "bom.json"), "utf8"))).toMatchObject({
+      bomFormat: "CycloneDX",
+    });
+  });
+
+  test("a run that is longer than an invocation goes over several, from its journal", async () => {
+    const { runId } = await cloud.submit("procession", { steps: 12 });
+    const view = await cloud.ended(runId, "DONE", 120_000);
+    expect(view).toMatchObject({ output: "arrived", steps: 13 });
+    const deliveries = await deliveriesOf(runId);
+    expect(deliveries.filter(({ outcome }) => outcome === "continued").length).toBeGreaterThanOrEqual(2);
+    expect(deliveries.filter(({ outcome }) => outcome === "lost")).toEqual([]);
+  });
+
+  test("a run that is cancelled in the middle ends CANCELLED once nothing of it can act", async () => {
+    const { runId } = await cloud.submit("procession", { steps: 60 });
+    await until(
+      "its first step",
+      async () => {
+        const rows = await cloud.rows("select from ghouls.journal where run_id = $1", [runId]);
+        return rows.length > 0;
+      },
+      30_000,
+    );
+    expect(await cloud.ask("POST", `/v1/runs/${runId}/cancel`, { reason: "by a test" })).toMatchObject({
+      status: 200,
+      body: { cancelled: true, status: "CANCELLING" },
+    });
+    const view = await cloud.ended(runId, "CANCELLED", 120_000);
+    expect(view.containment.every(({ acknowledgedAt }) => acknowledgedAt !== null)).toBe(true);
+  });
+
+  test("a handler that exits in the middle of a step is recovered, and the step before is not repeated", async () => {
+    const { runId } = await cloud.submit("vanish", { mark: join(folder, "vanished") });
+    const view = await cloud.ended(runId, "DONE", 180_000);
+    expect(view.output).toBe("came back");
+    const deliveries = await deliveriesOf(runId);
+    expect(deliveries[0]).toMatchObject({ outcome: "lost" });
+    expect(deliveries[1]).toMatchObject({ cause: "recovered", outcome: "done" });
+    const before = await cloud.rows("select from ghouls.journal where run_id = $1 and name = 'before'", [
+      runId,
+    ]);
+    expect(before).toHaveLength(1);
+  });
+
+  test("a message that is lost is published again by the scheduled reconciler", async () => {
+    await cloud.feed(false);
+    const { runId } = await cloud.submit("hello", { name: "nobody" });
+    await cloud.lose("runs", runId);
+    await cloud.feed(true);
+    await cloud.ended(runId, "DONE", 200_000);
+    const [delivery] = await cloud.rows<{ publications: number }>(
+      "select publications from ghouls.deliveries where run_id = $1",
+      [runId],
+    );
+    expect(delivery?.publications).toBeGreaterThanOrEqual(2);
+  });
+
+  test("what the functions have logged can be read", async () => {
+    const groups = new Set<string>();
+    for await (const { group } of cloud.logs()) groups.add(group);
+    expect([...groups]).toEqual(expect.arrayContaining(["admission", "worker-runs", "reconciler"]));
+  });
+
+  test("the invariants hold of all that has been driven", async () => {
+    const broken = await cloud.doctor();
+    expect(broken).toEqual([]);
   });
 });

@@ -52,7 +52,6 @@ async function startMinistack(): Promise<Emulator> {
       ...process.env,
       GATEWAY_PORT: String(port),
       BIND_HOST: "127.0.0.1",
-      MINISTACK_HOST: "127.0.0.1",
       AWS_ACCESS_KEY_ID: "test",
       AWS_SECRET_ACCESS_KEY: "test",
       TMPDIR: folder,

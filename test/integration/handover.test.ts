@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { workflow, type WorkflowContext } from "ghouls";
+import { tcpProxy } from "../support/tcp-proxy.ts";
 import { testWorld } from "../support/world.ts";
 
 let body: (ctx: WorkflowContext) => Promise<unknown> = () => Promise.resolve();
@@ -284,5 +285,33 @@ describe("a heartbeat", () => {
     expect(await db.admin("select class from ghouls.evidence where run_id = $1", [runId])).toEqual([
       { class: "rejected" },
     ]);
+  });
+
+  test("fences itself before its lease ends, though its beat still waits for a connection", async () => {
+    const proxy = await tcpProxy(db.address);
+    const way = db.ledger({ connectionString: proxy.through(db.applicationUrl), connectPatienceMs: 8_000 });
+    let aborted = false;
+    const started = Promise.withResolvers<void>();
+    body = (ctx) =>
+      ctx.step("long", ({ signal }) => {
+        started.resolve();
+        return new Promise((resolve) =>
+          signal.addEventListener("abort", () => {
+            aborted = true;
+            resolve("late");
+          }),
+        );
+      });
+    const { runId } = await world.submit("any");
+    const settings = { ...world.deps.settings, leaseMs: 2_000, beatMs: 100 };
+    const working = world.deliver([`run:${runId}:1`], { settings, ledger: way });
+    await started.promise;
+    const began = performance.now();
+    proxy.refuse();
+    await expect.poll(() => aborted, { timeout: 7_000 }).toBe(true);
+    expect(performance.now() - began).toBeLessThan(7_000);
+    proxy.restore();
+    await working;
+    expect((await world.view(runId)).steps).toBe(0);
   });
 });

@@ -22,7 +22,6 @@ function open(options: Partial<DatabaseOptions> = {}): Ledger {
     connectionString: proxy.through(db.applicationUrl),
     maxConnections: 1,
     connectTimeoutMs: 2_000,
-    connectPatienceMs: 300,
     answerTimeoutMs: 2_000,
     chance: () => 0,
     ...options,
@@ -51,7 +50,7 @@ const OUT_OF_REACH = {
 
 describe("a server that", () => {
   test("refuses connections is out of reach for reads and writes alike, and is found again", async () => {
-    const ledger = open();
+    const ledger = open({ connectPatienceMs: 300 });
     const run = newRun();
     expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
     proxy.refuse();
@@ -64,7 +63,7 @@ describe("a server that", () => {
   });
 
   test("takes connections in and says nothing does not hold a caller for ever", async () => {
-    const ledger = open({ connectTimeoutMs: 200 });
+    const ledger = open({ connectTimeoutMs: 200, connectPatienceMs: 500 });
     proxy.silence();
     expect(await thrown(ledger.schemaVersion())).toMatchObject(OUT_OF_REACH);
     proxy.restore();

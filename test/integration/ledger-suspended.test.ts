@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo } from "node:net";
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, inject, test } from "vitest";
 import { migrate, type LedgerError, type DatabaseOptions } from "@ghouls/ledger";
 import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
 import { testDatabase } from "../support/database.ts";
@@ -143,6 +143,22 @@ test.skipIf(vague)("what is wrong for good is not tried again: a database that i
   expect(refused).toMatchObject({ kind: "unavailable", sqlState: "3D000" });
   expect(way.accepted).toBe(1);
 });
+
+test.runIf(inject("way") === "neon")(
+  "a WebSocket that is refused, which Neon's driver tells by no Error, is tried again",
+  async () => {
+    const port = await freePort();
+    const ledger = db.ledger({ neonProxy: `127.0.0.1:${port}/v2`, connectPatienceMs: 400, chance: () => 0 });
+    const refused = await ledger.runs.admit([newRun()], ADMIT).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ kind: "unavailable", code: "ledger_unavailable", sqlState: undefined });
+    expect((refused as LedgerError).cause).not.toBeInstanceOf(Error);
+    // Where the proxy listens again, the same ledger finds it.
+    const [host = "", path = ""] = (inject("postgres").neonProxy ?? "").split("/");
+    await tcpProxy({ host: "127.0.0.1", port: Number(host.split(":")[1]) }, port);
+    expect(path).toBe("v2");
+    expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+  },
+);
 
 describe("a starting server's 57P03", () => {
   /** Answers any startup packet with a FATAL error, as PostgreSQL does while it starts. */

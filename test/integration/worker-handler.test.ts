@@ -217,6 +217,7 @@ test("the reconciler publishes what an admission could not, and survives a ledge
 
   const broken = createReconciler(config, {
     ...overrides,
+    connectPatienceMs: 200,
     variables: { ...variables, DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" },
   });
   expect(await broken({}, context)).toMatchObject({ relay: { error: "LedgerError" } });
@@ -237,6 +238,7 @@ test("a function that cannot start answers with a problem, and its log alone nam
 test("readiness says that the ledger is down without the driver's words", async () => {
   const down = createFetch(config, {
     ...overrides,
+    connectPatienceMs: 200,
     variables: { ...variables, DATABASE_URL: "postgres://nobody:pw-canary@127.0.0.1:1/none" },
   });
   const answer = await down(new Request("http://127.0.0.1/readyz"));

@@ -38,6 +38,10 @@ export interface ConfigOptions {
   readonly auth?: Authenticator;
   /** Payloads pass it on their way to and from the ledger. */
   readonly codec?: Codec;
+  readonly build?: {
+    /** Packages that cannot be bundled, such as those that read files of their own: they are deployed beside the bundle. */
+    readonly external?: readonly string[];
+  };
   /** Runs that `ghouls dev --once` carries to their end. */
   readonly examples?: readonly Example[];
 }
@@ -61,6 +65,7 @@ export interface Config {
   readonly reconciler: { readonly hint: boolean };
   readonly auth: Authenticator | undefined;
   readonly codec: Codec;
+  readonly build: { readonly external: readonly string[] };
   readonly examples: readonly Example[];
 }
 
@@ -87,6 +92,7 @@ const Shape = z.strictObject({
       "must have encode and decode",
     )
     .optional(),
+  build: z.strictObject({ external: z.array(z.string().min(1)).default([]) }).prefault({}),
   examples: z.array(z.strictObject({ workflow: z.string(), input: z.unknown() })).default([]),
 });
 
@@ -148,6 +154,7 @@ export function defineConfig(options: ConfigOptions): Config {
     reconciler: data.reconciler,
     auth: data.auth,
     codec: data.codec ?? identityCodec,
+    build: data.build,
     examples: data.examples,
   };
 }

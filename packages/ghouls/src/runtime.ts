@@ -57,6 +57,8 @@ export interface RuntimeOverrides {
   readonly faults?: FaultInjector;
   readonly write?: (line: string) => void;
   readonly clock?: Clock;
+  /** Milliseconds to go on trying to connect to the ledger; 10,000 where absent. */
+  readonly connectPatienceMs?: number;
 }
 
 export const processClock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
@@ -85,6 +87,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     schema: environment.schema ?? config.database.schema,
     maxConnections: config.database.poolSize,
     ...(preparedStatements === undefined ? {} : { preparedStatements }),
+    ...(overrides.connectPatienceMs === undefined ? {} : { connectPatienceMs: overrides.connectPatienceMs }),
     faults,
     chance: Math.random,
     answerTimeoutMs: 10_000,

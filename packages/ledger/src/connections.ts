@@ -83,8 +83,10 @@ export class Connections {
     let cause: unknown = new Error("no connection in time");
     for (let failed = 1; ; failed += 1) {
       let generation: Generation | undefined;
+      let wasBusy = false;
       try {
         generation = await this.#generation();
+        wasBusy = this.#isBusy(generation);
         const held = await this.#checkOut(generation, patience);
         if (held !== undefined) return held;
       } catch (error) {
@@ -95,14 +97,19 @@ export class Connections {
         }
         // It waited for a pool that has been replaced meanwhile.
         if (generation !== undefined && generation.state !== "current") continue;
-        const free = generation === undefined || generation.held < this.#max;
-        if (free && mayComeSoon(error) && !patience.over) {
+        // Somebody held each connection from the beginning to the end of its wait; else it waited for one to be made.
+        const busy = generation !== undefined && wasBusy && this.#isBusy(generation);
+        if (!busy && mayComeSoon(error) && !patience.over) {
           await patience.pause(failed);
           if (!patience.over) continue;
         }
       }
       return unavailable(what)(cause);
     }
+  }
+
+  #isBusy(generation: Generation): boolean {
+    return generation.held >= this.#max;
   }
 
   /** Undefined where the patience ended first. */
@@ -163,7 +170,7 @@ export class Connections {
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
     });
-    // Neon's names end in "-pooler" where its pgbouncer listens; behind its proxy the same.
+    // The hosts of Neon's pooler have it in their names; behind its WebSocket a pooler is taken for granted.
     const keepsNames = driver === "pg" && !/-pooler\b/.test(address.host ?? "");
     return { connectionString, pool, keepsNames, waiting: 0, held: 0, state: "current" };
   }

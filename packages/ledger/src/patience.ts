@@ -20,9 +20,12 @@ export class Patience {
     clearTimeout(this.#timer);
   }
 
-  /** A pause that doubles with each failed try, one second at most, spread over half of it to both sides. */
+  /**
+   * A pause that doubles with each failed try, spread over half of it to both sides. It stays well below a heartbeat's
+   * interval, which a server that comes back must not lose to it.
+   */
   async pause(failed: number): Promise<void> {
-    const longest = Math.min(1_000, 50 * 2 ** (failed - 1));
+    const longest = Math.min(400, 50 * 2 ** (failed - 1));
     await this.bound(new Promise<void>((resolve) => setTimeout(resolve, longest * (0.5 + this.#chance()))));
   }
 

@@ -36,6 +36,16 @@ test("where the queues are AWS's, the user's own credentials stay", () => {
   });
 });
 
+test("a database of one's own keeps its driver; the embedded one has none, and no secret is read for either", () => {
+  const secrets = { DATABASE_SECRET_ARN: "arn", GHOULS_MIGRATION_DATABASE_SECRET_ARN: "arn" };
+  const way = { DATABASE_DRIVER: "neon", NEON_WS_PROXY: "127.0.0.1:1/v2", DATABASE_AUTH: "password" };
+  const of = (env: NodeJS.ProcessEnv) =>
+    functionEnvironment(env, "d", "s", { urls: {}, connection: { region: "r" } });
+  const found = { DATABASE_URL: "d", GHOULS_SCHEMA: "s", AWS_REGION: "r" };
+  expect(of({ ...secrets, ...way })).toEqual(found);
+  expect(of({ ...secrets, ...way, DATABASE_URL: "own" })).toEqual({ ...way, ...found });
+});
+
 test("each token is one role's", () => {
   expect(JSON.parse(devTokens({ operator: "o", submitter: "s", decider: "d" }))).toEqual({
     o: { tenantId: "default", subject: "operator", roles: ["operator"] },

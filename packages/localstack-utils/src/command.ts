@@ -46,6 +46,7 @@ async function main(argv: readonly string[]): Promise<number> {
     case "logs":
       await logs(options);
       return 0;
+    case undefined:
     default:
       process.stderr.write(USAGE);
       return 2;

@@ -135,6 +135,39 @@ export const own = () => [__dirname, require.resolve("node:fs")];`,
     }
   });
 
+  it("deploys beside the bundle what cannot be bundled, with the files that it reads", async () => {
+    const root = await project({
+      "node_modules/reads/package.json":
+        '{"name":"reads","main":"lib/index.js","dependencies":{"needed":"1"}}',
+      "node_modules/reads/lib/index.js": `const { join } = require("node:path");
+exports.text = require("node:fs").readFileSync(join(__dirname, "..", "res", "words.txt"), "utf8") + require("needed");`,
+      "node_modules/reads/res/words.txt": "read ",
+      "node_modules/needed/package.json": '{"name":"needed","main":"index.js"}',
+      "node_modules/needed/index.js": 'module.exports = "and needed";',
+      "ghouls.config.ts": CONFIG.replace(
+        "export default",
+        `import { text } from "reads";\nif (text !== "read and needed") throw new Error(text);\nexport default`,
+      ).replace("workflows: [hello]", 'workflows: [hello], build: { external: ["reads"] }'),
+    });
+    const { functions } = await build(root);
+    for (const { folder } of functions) {
+      await expect(import(pathToFileURL(join(folder, "index.mjs")).href)).resolves.toHaveProperty("handler");
+    }
+  });
+
+  it("refuses a package to be deployed that is not installed", async () => {
+    const root = await project({
+      "ghouls.config.ts": CONFIG.replace(
+        "workflows: [hello]",
+        'workflows: [hello], build: { external: ["nowhere"] }',
+      ),
+    });
+    await expect(build(root)).rejects.toMatchObject({
+      code: "configuration_invalid",
+      message: expect.stringContaining("nowhere is not installed"),
+    });
+  });
+
   it("leaves outside what a package would load if it were there", async () => {
     const root = await project({
       "node_modules/picky/package.json": '{"name":"picky","main":"index.js"}',

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
 import { GhoulsError } from "@ghouls/core";
 import { digestManifest, loadConfig, type DigestManifest } from "ghouls";
 import { ENTRIES, type Entry } from "../plan/functions.ts";
 import { absentPackages } from "./absent.ts";
+import { copyOutside, outsideFiles, type OutsideFile } from "./outside.ts";
 import { buildSources, type Sources } from "./sources.ts";
 
 export interface BuildOptions {
@@ -47,7 +48,9 @@ export async function buildFunctions(options: BuildOptions): Promise<Built> {
   await emptied(out);
   const sources = buildSources();
   const workflows = await digestManifest(config, sources.read);
-  const parts: Parts = { configPath, root, manifest: workflows, sources };
+  const { external } = config.build;
+  const outside = await outsideFiles(external, root);
+  const parts: Parts = { configPath, root, manifest: workflows, sources, external, outside };
   const functions = await Promise.all(ENTRIES.map((entry) => bundle(entry, join(out, entry), parts)));
   return { build: await digestOfFolders(functions), functions, workflows };
 }
@@ -57,6 +60,9 @@ interface Parts {
   readonly root: string;
   readonly manifest: DigestManifest;
   readonly sources: Sources;
+  /** Packages that are deployed beside the bundle, and their files. */
+  readonly external: readonly string[];
+  readonly outside: readonly OutsideFile[];
 }
 
 async function bundle(entry: Entry, folder: string, parts: Parts): Promise<BuiltFunction> {
@@ -81,7 +87,7 @@ async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Built
       minifySyntax: true,
       legalComments: "none",
       // Digests are made at the build; the native bindings of pg are another driver.
-      external: ["esbuild", "pg-native"],
+      external: ["esbuild", "pg-native", ...parts.external.flatMap((name) => [name, `${name}/*`])],
       banner: { js: COMMONJS },
       // A name of the user's own stays theirs: only what nobody declares is one of these.
       define: { __dirname: "ghoulsDirname", __filename: "ghoulsFilename" },
@@ -94,6 +100,7 @@ async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Built
       cause: error,
     });
   }
+  await copyOutside(parts.outside, folder);
   return { entry, folder, handler: "index.handler", bytes: await bytesOf(folder) };
 }
 
@@ -136,7 +143,11 @@ async function emptied(out: string): Promise<void> {
 }
 
 async function filesOf(folder: string): Promise<string[]> {
-  return (await readdir(folder)).toSorted();
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .toSorted();
 }
 
 async function bytesOf(folder: string): Promise<number> {

@@ -1,5 +1,3 @@
-import type { ClientConfig, PoolConfig } from "pg";
-
 export const DRIVERS = ["pg", "neon"] as const;
 export type DriverName = (typeof DRIVERS)[number];
 
@@ -30,9 +28,18 @@ export interface ConnectionPool {
   end(): Promise<void>;
 }
 
-/** What both drivers take: node-postgres's settings, with the parsed connection string among them. */
-type PoolSettings = ClientConfig &
-  Pick<PoolConfig, "max" | "connectionTimeoutMillis" | "idleTimeoutMillis" | "allowExitOnIdle">;
+/**
+ * What both drivers take, in node-postgres's words: the members of a parsed connection string, and these. Its types are
+ * not named, since who installs this package has not got them.
+ */
+interface PoolSettings {
+  readonly application_name?: string | undefined;
+  readonly query_timeout?: number | undefined;
+  readonly max: number;
+  readonly connectionTimeoutMillis: number;
+  readonly idleTimeoutMillis: number;
+  readonly allowExitOnIdle: boolean;
+}
 
 export type OpenPool = (settings: PoolSettings) => ConnectionPool;
 

@@ -16,6 +16,12 @@ export class Inputs {
     throw this.#wrong(name, "text");
   }
 
+  /** A document, which a program gives as text or as the value that the text says. */
+  document(name: string): string {
+    const value = this.#values[name];
+    return typeof value === "object" && value !== null ? JSON.stringify(value) : this.text(name);
+  }
+
   number(name: string): number {
     const value = this.#values[name];
     if (typeof value === "number") return value;

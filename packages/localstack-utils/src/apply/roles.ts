@@ -5,7 +5,7 @@ export const role: Applier = {
   apply: async ({ clients: { iam }, inputs, earlier }) => {
     const name = inputs.text("name");
     if (earlier === undefined) {
-      await iam.createRole({ RoleName: name, AssumeRolePolicyDocument: inputs.text("assumeRolePolicy") });
+      await iam.createRole({ RoleName: name, AssumeRolePolicyDocument: inputs.document("assumeRolePolicy") });
     }
     for (const policy of inputs.objects("inlinePolicies")) {
       await iam.putRolePolicy({
