@@ -1,13 +1,22 @@
-import type { DatabaseSettings } from "@ghouls/aws";
 import { DRIVERS, type DriverName } from "@ghouls/ledger";
 import * as z from "zod";
 
-/** How a process comes to PostgreSQL. */
-export type DatabaseEnvironment = DatabaseSettings & {
+/**
+ * How a process comes to PostgreSQL. Written out here: a user's compiler reads these declarations, and those of the AWS SDK
+ * are none of theirs.
+ */
+export interface DatabaseEnvironment {
+  /** One of both. */
+  readonly url: string | undefined;
+  readonly secretId: string | undefined;
+  readonly auth: "password" | "iam";
+  readonly region: string;
+  /** Of Secrets Manager. */
+  readonly endpoint?: string;
   readonly driver: DriverName;
   /** Of a WebSocket proxy of one's own, for the driver neon. */
   readonly neonProxy: string | undefined;
-};
+}
 
 /** Variables that say how, whoever connects. */
 export const CONNECTION_VARIABLES = {
