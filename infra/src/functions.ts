@@ -22,9 +22,6 @@ const TRUST = JSON.stringify({
   Statement: [{ Effect: "Allow", Principal: { Service: "lambda.amazonaws.com" }, Action: "sts:AssumeRole" }],
 });
 
-/** What a function inside a VPC needs to have network interfaces; AWS takes no narrower resource for it. */
-const VPC_ACCESS = "arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole";
-
 /** The log group of every function, made first: a role names its own. */
 export function makeLogs({ aws }: Components, plan: DeploymentPlan, references: References): void {
   for (const { id, logDays } of plan.functions) {
@@ -70,7 +67,8 @@ export function makeFunction(
     transform: {
       role: (role) => {
         role.assumeRolePolicy = TRUST;
-        role.managedPolicyArns = vpc === undefined ? [] : [VPC_ACCESS];
+        // The component's would let it write every log of the account.
+        role.managedPolicyArns = [];
       },
       // The component adds a key for links, and there are none.
       function: (args, options) => {

@@ -29,10 +29,10 @@ export type {
  */
 export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutputs {
   const components = platform as Components;
-  const project = readProject(options.config, planOptionsOf(options));
-  const { plan } = project;
   const references = new References();
   nameGiven(options, references);
+  const project = readProject(options.config, planOptionsOf(options));
+  const { plan } = project;
   references.set("build", project.built.build);
 
   if (options.vpc !== undefined) makeEndpoints(components, plan, options.vpc);

@@ -1,4 +1,4 @@
-import type { GhoulsOptions } from "./options.ts";
+import type { GhoulsOptions, Input } from "./options.ts";
 import type { Value } from "./platform.ts";
 import type { References } from "./references.ts";
 
@@ -32,6 +32,19 @@ export function planOptionsOf({
   };
 }
 
+/**
+ * IAM compares the whole ARN of a secret, and Secrets Manager ends each with six characters of its own.
+ * @throws Error for an ARN without them: no function could read the secret
+ */
+function wholeArn(secret: Input<string>): Value<string> {
+  if (typeof secret !== "string" || /^arn:[^:]+:secretsmanager:.+-[A-Za-z0-9]{6}$/.test(secret)) {
+    return secret as Value<string>;
+  }
+  throw new Error(
+    `"${secret}" is not the whole ARN of a secret.\n  Fix: give it with the six characters at its end, as \`aws secretsmanager describe-secret\` prints it.`,
+  );
+}
+
 /** What the plan calls the ids and addresses that were given. */
 export function nameGiven({ database }: GhoulsOptions, references: References): void {
   if ("iam" in database) {
@@ -41,7 +54,7 @@ export function nameGiven({ database }: GhoulsOptions, references: References): 
     }
     return;
   }
-  references.set("database.application.secret.arn", database.secret as Value<string>);
-  references.set("database.migrator.secret.arn", database.migrationSecret as Value<string>);
+  references.set("database.application.secret.arn", wholeArn(database.secret));
+  references.set("database.migrator.secret.arn", wholeArn(database.migrationSecret));
   if (database.key !== undefined) references.set("database.key.arn", database.key as Value<string>);
 }

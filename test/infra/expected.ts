@@ -9,7 +9,8 @@ export interface Access {
   readonly all?: readonly string[];
 }
 
-const VPC_ACCESS = "managed policy AWSLambdaVPCAccessExecutionRole";
+const VPC_ACCESS =
+  "ec2:AssignPrivateIpAddresses, ec2:CreateNetworkInterface, ec2:DeleteNetworkInterface, ec2:DescribeNetworkInterfaces, ec2:DescribeSubnets, ec2:UnassignPrivateIpAddresses on *";
 
 /** Reasons for patterns. A pattern that is not here is refused, and so is one here that nobody has. */
 const REASONS: Readonly<Record<string, string>> = {

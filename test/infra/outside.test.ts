@@ -63,7 +63,7 @@ describe("a project that has installed the packages", () => {
 
 /** The compiler says so itself where one of these is let through. */
 const REFUSED = `import { ghouls } from "@ghouls/infra";
-const database = { secret: "arn:aws:secretsmanager:us-east-1:1:secret:a", migrationSecret: "arn:aws:secretsmanager:us-east-1:1:secret:b" };
+const database = { secret: "arn:aws:secretsmanager:us-east-1:1:secret:a-AbCdEf", migrationSecret: "arn:aws:secretsmanager:us-east-1:1:secret:b-AbCdEf" };
 export const outputs = () => ghouls({ sst, aws }, { config: "ghouls.config.ts", database });
 // @ts-expect-error the globals of sst.config.ts are handed over
 ghouls({ sst }, { config: "ghouls.config.ts", database });

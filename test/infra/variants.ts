@@ -23,13 +23,13 @@ const user = (name: string) => `arn:aws:rds-db:us-east-1:123456789012:dbuser:db-
 
 /** What the root's sst.config.ts reads, and two connection strings that it must not hand to any function. */
 export const ENVIRONMENT = {
-  GHOULS_DATABASE_SECRET_ARN: `${SECRET}/application`,
-  GHOULS_MIGRATION_DATABASE_SECRET_ARN: `${SECRET}/migrator`,
+  GHOULS_DATABASE_SECRET_ARN: `${SECRET}/application-AbCdEf`,
+  GHOULS_MIGRATION_DATABASE_SECRET_ARN: `${SECRET}/migrator-AbCdEf`,
   DATABASE_URL: "postgres://app:a-password-of-the-application@db.example:5432/app",
   GHOULS_MIGRATION_DATABASE_URL: "postgres://owner:a-password-of-the-migrator@db.example:5432/app",
 };
 
-const reads = (name: string) => `secretsmanager:GetSecretValue on ${SECRET}/${name}`;
+const reads = (name: string) => `secretsmanager:GetSecretValue on ${SECRET}/${name}-AbCdEf`;
 const SECRETS = { application: [reads("application")], migrator: [reads("migrator")] };
 
 /** Of the root. */
@@ -57,8 +57,8 @@ export const VARIANTS = {
     stage: "test",
     config: configWith({
       database: {
-        secret: `${SECRET}/application`,
-        migrationSecret: `${SECRET}/migrator`,
+        secret: `${SECRET}/application-AbCdEf`,
+        migrationSecret: `${SECRET}/migrator-AbCdEf`,
         key: KEY,
       },
       vpc: { id: "vpc-1", subnets, securityGroups, routeTables: ["rtb-1"] },

@@ -122,7 +122,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
     change: statement("GhoulsApiRole", {
       Effect: "Allow",
       Action: "secretsmanager:GetSecretValue",
-      Resource: "arn:aws:secretsmanager:us-east-1:123456789012:secret:ghouls/migrator",
+      Resource: "arn:aws:secretsmanager:us-east-1:123456789012:secret:ghouls/migrator-AbCdEf",
     }),
   },
   {

@@ -2,7 +2,7 @@ import { GhoulsError, durationMs, queueUrlVariable, type QueueSettings } from "@
 import { ref, type Reference } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import { workerOf, type QueuePlan } from "./queues.ts";
-import { connects, consumes, hint, sends, writesLog, type StatementPlan } from "./statements.ts";
+import { connects, consumes, entersVpc, hint, sends, writesLog, type StatementPlan } from "./statements.ts";
 
 /** The bundles; a worker's serves every queue. */
 export const ENTRIES = ["admission", "api", "worker", "reconciler", "migrate", "preflight"] as const;
@@ -144,7 +144,12 @@ function planned(
       GHOULS_BUILD: ref("build"),
       ...shape.environment,
     },
-    statements: [writesLog(id), ...connects(as, options.database), ...shape.statements],
+    statements: [
+      writesLog(id),
+      ...connects(as, options.database),
+      ...(options.vpc === null ? [] : [entersVpc]),
+      ...shape.statements,
+    ],
   };
 }
 

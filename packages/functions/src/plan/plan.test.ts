@@ -140,6 +140,14 @@ describe("what a function may do", () => {
     ).toEqual([]);
   });
 
+  it("enters a VPC only where there is one, which is the one star that is argued for", () => {
+    expect(may("api")).not.toHaveProperty("EnterVpc");
+    const stars = plan({ vpc: {} }).functions.flatMap(({ statements }) =>
+      statements.filter(({ resources }) => resources.includes("*")).map(({ sid }) => sid),
+    );
+    expect(new Set(stars)).toEqual(new Set(["EnterVpc"]));
+  });
+
   it("reaches the table only where the hint is on", () => {
     const off = { reconciler: { hint: false } };
     for (const id of ["admission", "worker-runs", "reconciler"]) {

@@ -2,7 +2,7 @@ import { ref } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import type { QueuePlan } from "./queues.ts";
 
-/** One statement of a role, written by hand. No action and no resource is a `*`. */
+/** One statement of a role, written by hand. No action is a `*`, and no resource but the one that says why. */
 export interface StatementPlan {
   readonly sid: string;
   readonly actions: readonly string[];
@@ -52,6 +52,23 @@ export function hint(what: "lowers" | "keeps"): StatementPlan {
     ],
   };
 }
+
+/**
+ * What Lambda does with a function's role to give it network interfaces in a VPC. AWS takes no narrower resource for it.
+ * Source: AWS Lambda, "Giving Lambda functions access to resources in an Amazon VPC".
+ */
+export const entersVpc: StatementPlan = {
+  sid: "EnterVpc",
+  actions: [
+    "ec2:CreateNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:DeleteNetworkInterface",
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:UnassignPrivateIpAddresses",
+  ],
+  resources: ["*"],
+};
 
 /** How a function learns what it connects with: the application's role, or the migrator's. */
 export function connects(as: "application" | "migrator", database: PlanOptions["database"]): StatementPlan[] {

@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { recordGraph } from "@ghouls/localstack-utils";
+import { configOf, createRepositoryProject } from "./project.ts";
+
+const ARN = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ghouls-AbCdEf";
+const GOOD = {
+  config: "packages/workflows/ghouls.config.ts",
+  database: { secret: ARN, migrationSecret: ARN },
+};
+
+it.each([
+  [
+    "an ARN of a secret without its end, which IAM would match with nothing",
+    { ...GOOD, database: { secret: ARN.replace("-AbCdEf", ""), migrationSecret: ARN } },
+    /not the whole ARN of a secret\.\n {2}Fix: give it with the six characters/,
+  ],
+  [
+    "a VPC whose endpoints have no routes",
+    { ...GOOD, vpc: { id: "vpc-1", subnets: ["s"], securityGroups: ["g"] } },
+    /vpc\.routeTables is missing.*\n {2}Fix: name the route tables/,
+  ],
+  [
+    "more connections than the server has",
+    { ...GOOD, concurrency: { account: 1_000 } },
+    /ghouls infra failed: in the worst case the functions hold 4000 connections.*\n {2}Fix: /,
+  ],
+  [
+    "a configuration that is not there",
+    { ...GOOD, config: "nowhere.config.ts" },
+    /ghouls infra failed: there is no configuration at .*nowhere\.config\.ts\n {2}Fix: /,
+  ],
+])("a deploy refuses %s, and says what to do", async (_what, options, words) => {
+  const project = createRepositoryProject(
+    configOf(`const { ghouls } = await import("./infra/src/index.ts");
+    return ghouls({ sst, aws }, ${JSON.stringify(options)});`),
+  );
+  try {
+    await expect(recordGraph({ root: project.root, stage: "test" })).rejects.toThrow(words);
+  } finally {
+    project.remove();
+  }
+});
