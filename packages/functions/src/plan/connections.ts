@@ -14,16 +14,26 @@ export interface ConnectionsPlan {
   readonly limit: number;
 }
 
+/** A worker needs one for its statements, and one for the heartbeat that must not wait behind them. */
+const MOST_PER_ENVIRONMENT = 2;
+
 /**
  * The most connections that the functions can hold at once, held against what the server leaves to them. A function with
  * reserved executions cannot pass them; all others together cannot pass what the reservations leave of the account.
- * @throws GhoulsError configuration_invalid where the worst case does not fit
+ * @throws GhoulsError configuration_invalid where the worst case does not fit, or a pool is too large
  */
 export function planConnections(
   functions: readonly FunctionPlan[],
   perEnvironment: number,
   { concurrency, database }: PlanOptions,
 ): ConnectionsPlan {
+  if (perEnvironment > MOST_PER_ENVIRONMENT) {
+    throw new GhoulsError(
+      "configuration_invalid",
+      `database.poolSize is ${perEnvironment}, and a function holds ${MOST_PER_ENVIRONMENT} connections at most`,
+      { fix: "Set database.poolSize to 2 or 1: a function waits for its steps, not for connections." },
+    );
+  }
   const reserving = functions.filter(({ reserved }) => reserved !== null);
   const reserved = sum(reserving.map((one) => Math.min(one.reserved ?? 0, one.executions ?? Infinity)));
   const taken = sum(reserving.map((one) => one.reserved ?? 0));

@@ -216,6 +216,11 @@ test.each([
     /15m/,
   ],
   ["a queue with one worker", () => plan({}, { queues: queues({ runs: { concurrency: 1 } }) }), /2 at least/],
+  [
+    "a pool that no function needs",
+    () => plan({}, { database: { schema: "ghouls", poolSize: 3 } }),
+    /database\.poolSize to 2/,
+  ],
   ["a reservation for nobody", () => plan({ concurrency: { reserved: { worker: 1 } } }), /worker-runs/],
   ["an option that does not exist", () => plan({ vpcs: {} } as never), /vpcs/],
 ])("%s is refused, with what to do", (_what, make, fix) => {
