@@ -8,8 +8,10 @@ import { advance, databaseAt, inhabit, migrateOn } from "./world.ts";
 
 const queue = (await testQueue()).open();
 
-/** The oldest schema that the newest engine's statements fit: what came after it are the views of doctor. */
+/** The oldest schema that the newest engine's statements fit: what came after it are views of doctor and an index. */
 const FITS_FROM = 2;
+/** The schema that has the views of doctor. */
+const DOCTOR = 3;
 const older = Array.from({ length: NEWEST.number - 1 }, (_, index) => index + 1);
 
 describe.each(older)("the newest engine on schema %i, where the migrator was forgotten", (schema) => {
@@ -22,7 +24,7 @@ describe.each(older)("the newest engine on schema %i, where the migrator was for
     const outdated = { code: "schema_outdated", kind: "schema" };
     const runId = await old.submit("resumes");
     expect(await now.ledger.schemaVersion()).toEqual({ applied: schema, known: NEWEST.number });
-    await expect(now.ledger.doctor()).rejects.toMatchObject(outdated);
+    if (schema < DOCTOR) await expect(now.ledger.doctor()).rejects.toMatchObject(outdated);
     const admitted = await now.submit("resumes").catch((error: unknown) => error);
     const delivered = await now.deliver(runId, 1);
     if (fits) {
