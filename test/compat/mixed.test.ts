@@ -189,6 +189,17 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
     expect(await statusOf(runId)).toBe("DONE");
   });
 
+  test("a run that the newest gave back for want of its workflow is carried by the old engine", async () => {
+    const runId = await submitted(now);
+    const registry = new NEWEST.engine.Registry([]);
+    expect(await now.deliver(runId, 1, { registry })).toMatchObject({ done: true, reason: "handed_over" });
+    expect(await statusOf(runId)).toBe("QUEUED");
+    expect(await old.deliver(runId, 2)).toMatchObject({ done: false, reason: "early" });
+    await advance(db, 31);
+    expect(await old.deliver(runId, 2)).toMatchObject({ reason: "DONE" });
+    expect(stepsOf(runId)).toEqual(["one", "two"]);
+  });
+
   test("a recovered run cannot be ended by the old engine while its lost worker may act, and is by the newest", async () => {
     const runId = await recovered();
     expect(await now.view(runId)).toMatchObject({ status: "QUEUED", enqueueSeq: 2 });

@@ -29,6 +29,8 @@ export interface AdmissionOptions {
   readonly ledger: Ledger;
   readonly queue: Pick<QueuePort, "publish">;
   readonly registry: Registry;
+  /** Awaited before a run is committed: whoever carries it must find a build that has its workflow. */
+  readonly announce: () => Promise<void>;
   readonly route: Route | undefined;
   readonly queues: readonly string[];
   readonly codec: Codec;
@@ -88,6 +90,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 
   const commit = async (newRuns: readonly NewRun[]): Promise<Answer[]> => {
+    await options.announce();
     const created = await ledger.runs.admit(newRuns, settings);
     await options.faults("admission.after-commit", `${created.size} created`);
     const answers = await settleKeys(newRuns, created, ledger.runs);
@@ -148,6 +151,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
     admitIn: async (connection, principal, request) => {
       const newRun = await prepare(options, principal, request);
+      await options.announce();
       const executor = executorOn(connection, ledger.schema);
       const answer = await inCallersTransaction(executor, async () => {
         const created = await ledger.runs.admitIn(executor, [newRun], settings);
