@@ -1,4 +1,5 @@
-import type { Ledger } from "@ghouls/ledger";
+import { GhoulsError } from "@ghouls/core";
+import { LedgerError, type Ledger } from "@ghouls/ledger";
 import type { Registry } from "./registry.ts";
 
 export interface AnnouncementOptions {
@@ -21,4 +22,22 @@ export function createAnnouncement({ ledger, registry, build }: AnnouncementOpti
     });
     return announced;
   };
+}
+
+/**
+ * Announces before an admission: a run whose build nobody knows would be failed by any other. The words of a lost answer or
+ * of a lock are about the announcement; of the run it is certain that nothing was committed.
+ * @throws GhoulsError where the ledger is out of reach or its schema too old: nothing is admitted then
+ */
+export async function announceOrRefuse(announce: () => Promise<void>): Promise<void> {
+  try {
+    await announce();
+  } catch (error) {
+    if (!(error instanceof LedgerError) || (error.kind !== "unknown" && error.kind !== "busy")) throw error;
+    throw new GhoulsError(
+      "ledger_unavailable",
+      "nothing was admitted: this build could not say in the ledger which workflows it has",
+      { fix: "Send the request again.", retryAfterSeconds: 2, cause: error },
+    );
+  }
 }
