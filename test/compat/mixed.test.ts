@@ -195,7 +195,7 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
     expect(await now.deliver(runId, 1, { registry })).toMatchObject({ done: true, reason: "handed_over" });
     expect(await statusOf(runId)).toBe("QUEUED");
     expect(await old.deliver(runId, 2)).toMatchObject({ done: false, reason: "early" });
-    await advance(db, 31);
+    await advance(db, 35);
     expect(await old.deliver(runId, 2)).toMatchObject({ reason: "DONE" });
     expect(stepsOf(runId)).toEqual(["one", "two"]);
   });

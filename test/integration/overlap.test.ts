@@ -72,12 +72,16 @@ interface RunRow {
 async function rowOf(runId: string): Promise<RunRow | undefined> {
   const [row] = await db.admin<RunRow & Record<string, unknown>>(
     `select status, enqueue_seq as seq, losses, idle_yields,
-       extract(epoch from ghouls.clock() - workflow_absent_since)::integer as absent
+       extract(epoch from ghouls.clock() - workflow_absent_since)::double precision as absent
      from ghouls.runs where run_id = $1`,
     [runId],
   );
   return row;
 }
+
+/** A number of seconds, and what the test itself has taken since. */
+const about = (seconds: number) =>
+  expect.toSatisfy((found: number | null) => found !== null && found >= seconds && found < seconds + 20);
 
 /** Time passes, and the relay publishes what has become due. */
 async function later(seconds: number): Promise<number> {
@@ -95,8 +99,13 @@ describe("a run that the new build admitted, at a worker of the old one,", () =>
     const [old, now] = [before(), next()];
     const runId = await now.submit();
     expect(await old.work()).toMatchObject([{ done: true, reason: "handed_over" }]);
-    expect(await rowOf(runId)).toMatchObject({ status: "QUEUED", seq: 2, losses: 0, idle_yields: 0 });
-    expect((await rowOf(runId))?.absent).toBe(0);
+    expect(await rowOf(runId)).toMatchObject({
+      status: "QUEUED",
+      seq: 2,
+      losses: 0,
+      idle_yields: 0,
+      absent: about(0),
+    });
     expect(world.logged).toContainEqual(
       expect.objectContaining({
         level: "warn",
@@ -107,11 +116,12 @@ describe("a run that the new build admitted, at a worker of the old one,", () =>
     // Open for the reconciler's hint, and not due for its relay.
     const nextLook = (await ledger.nextLook()) ?? Infinity;
     expect(nextLook).toBeGreaterThan(25);
-    expect(nextLook).toBeLessThanOrEqual(30);
-    expect(await later(25)).toBe(0);
+    // The worker knows the ledger's time from its claim, but for what that took on its way.
+    expect(nextLook).toBeLessThan(33);
+    expect(await later(20)).toBe(0);
     expect(await now.deliver(runId, 2)).toMatchObject({ done: false, reason: "early" });
 
-    expect(await later(6)).toBe(1);
+    expect(await later(15)).toBe(1);
     expect(await now.work()).toMatchObject([{ reason: "DONE" }]);
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "end", enqueueSeq: 2 });
     expect(await rowOf(runId)).toMatchObject({ losses: 0, absent: null });
@@ -124,7 +134,7 @@ describe("a run that the new build admitted, at a worker of the old one,", () =>
     for (let round = 0; round < 8; round += 1) {
       const [one, other] = round % 2 === 0 ? [old, now] : [now, old];
       await Promise.all([one.work(), other.work()]);
-      await later(31);
+      await later(35);
     }
     await now.work();
     for (const runId of runs) expect(await world.view(runId)).toMatchObject({ status: "DONE" });
@@ -148,12 +158,12 @@ describe("a run that the old build admitted, at a worker of the new one,", () =>
     await now.announce();
     for (let seconds = 0; seconds < 3_600; seconds += 300) {
       expect(await now.work()).toMatchObject([{ reason: "handed_over" }]);
-      expect(await later(seconds === 3_300 ? 295 : 300)).toBe(1);
+      expect(await later(seconds === 3_300 ? 270 : 300)).toBe(1);
     }
-    // Five seconds before the end of the hour.
+    // Half a minute before the end of the hour.
     expect(await now.work()).toMatchObject([{ reason: "handed_over" }]);
     expect(await rowOf(runId)).toMatchObject({ status: "QUEUED", losses: 0, idle_yields: 0 });
-    await later(31);
+    await later(35);
     expect(await now.work()).toMatchObject([{ reason: "FAILED" }]);
     const { error } = await world.view(runId);
     expect(error).toMatchObject({ code: "workflow_changed", message: expect.stringContaining(words) });
@@ -176,7 +186,7 @@ describe("a run that the old build admitted, at a worker of the new one,", () =>
     await old.deliver(runId, 1, { draining: drain.signal });
     await now.announce();
     expect(await now.deliver(runId, 2)).toMatchObject({ reason: "handed_over" });
-    await world.advance(31);
+    await world.advance(35);
     expect(await old.deliver(runId, 3)).toMatchObject({ reason: "DONE" });
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "end", steps: 2 });
     expect(calls).toBe(1);
@@ -195,7 +205,7 @@ describe("the overlap", () => {
     await old.deliver(runId, 1);
     await world.advance(1_800);
     await old.deliver(runId, 2);
-    expect((await rowOf(runId))?.absent).toBe(1_800);
+    expect((await rowOf(runId))?.absent).toEqual(about(1_800));
     await world.advance(1_500);
     // The new build starts a hop, and hands over.
     await now.deliver(runId, 3, { draining: drain.signal });
@@ -203,7 +213,7 @@ describe("the overlap", () => {
     expect(await old.deliver(runId, 4)).toMatchObject({ reason: "handed_over" });
     await world.advance(3_500);
     expect(await old.deliver(runId, 5)).toMatchObject({ reason: "handed_over" });
-    expect(await rowOf(runId)).toMatchObject({ status: "QUEUED", absent: 3_500 });
+    expect(await rowOf(runId)).toMatchObject({ status: "QUEUED", absent: about(3_500) });
     await world.advance(200);
     expect(await old.deliver(runId, 6)).toMatchObject({ reason: "FAILED" });
   });
@@ -234,7 +244,7 @@ describe("the overlap", () => {
       [run.runId],
     );
     expect(await ledger.deliveries.giveBackIfClaimed(run, new Date())).not.toBeNull();
-    expect(await rowOf(run.runId)).toMatchObject({ status: "QUEUED", absent: 100 });
+    expect(await rowOf(run.runId)).toMatchObject({ status: "QUEUED", absent: about(100) });
   });
 });
 
@@ -249,7 +259,7 @@ describe("a run that was given back", () => {
     const runId = await givenBack();
     const answer = await ledger.runs.cancel({ tenantId: "acme", runId }, WORD, 60);
     expect(answer).toEqual({ cancelled: true, status: "CANCELLED" });
-    expect(await later(31)).toBe(0);
+    expect(await later(35)).toBe(0);
     expect(await after().deliver(runId, 2)).toMatchObject({ done: true, reason: "terminal" });
     expect(await broken()).toEqual([]);
   });
@@ -267,7 +277,7 @@ describe("a run that was given back", () => {
       },
     });
     await reached.promise;
-    expect(await later(31)).toBe(1);
+    expect(await later(35)).toBe(1);
     // The first message comes as well, and is of no use any more.
     const outcomes = await now.work();
     expect(outcomes).toHaveLength(2);
@@ -289,7 +299,7 @@ describe("the ledger cannot be reached when a worker", () => {
     const now = after();
     const runId = await now.submit();
     await before().deliver(runId, 1);
-    await world.advance(31);
+    await world.advance(35);
     let ran = false;
     body = () => {
       ran = true;
@@ -305,7 +315,7 @@ describe("the ledger cannot be reached when a worker", () => {
     const now = after();
     const runId = await now.submit();
     await before().deliver(runId, 1);
-    await world.advance(31);
+    await world.advance(35);
     let ran = false;
     body = () => {
       ran = true;
