@@ -232,7 +232,8 @@ create table ghouls.runs ( -- r, owner migrator
   generation integer not null default 0,
   open_items integer not null default 0,
   cancel_reason text,
-  cancelled_by text
+  cancelled_by text,
+  workflow_absent_since timestamp with time zone
 );
 create table ghouls.workflows ( -- r, owner migrator
   name text not null,
@@ -369,6 +370,7 @@ comment on table ghouls.evidence is 'What came from a worker that had been fence
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
+comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
 
 -- grants
 grant usage on schema ghouls to application;

@@ -22,7 +22,9 @@ describe("the files", () => {
   });
 
   it(`have at most ${LINES} lines`, () => {
-    expect(tooLong(sources, LINES)).toEqual([]);
+    // Frozen engines are bundles: nobody reads or writes them.
+    const written = sources.filter(({ path }) => !path.startsWith("test/compat/engines/"));
+    expect(tooLong(written, LINES)).toEqual([]);
   });
 });
 

@@ -84,6 +84,7 @@ export function inhabit(
     route: undefined,
     queues: ["runs"],
     lockTimeoutMs: 500,
+    announce: () => ledger.workflows.record(registry.pins(), `engine-${number}`),
   });
   const deps = {
     ...parts,

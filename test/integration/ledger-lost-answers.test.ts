@@ -108,6 +108,25 @@ const writes: readonly Write[] = [
     },
   },
   {
+    statement: "deliveries.give-back",
+    prepare: () => makeRun(db, { status: "RUNNING" }),
+    write: (run) => ledger.deliveries.giveBackIfClaimed(run, new Date(), true),
+    answer: () => ({ enqueueSeq: 2, queue: "runs" }),
+    holds: async (run) => {
+      expect(await statusesOf(db, run)).toEqual({ run: "QUEUED", delivery: "SETTLED", seq: 2 });
+      expect(await countOf("deliveries", run.runId)).toBe(2);
+    },
+  },
+  {
+    statement: "runs.clear-absence",
+    prepare: () => makeRun(db, { status: "RUNNING" }),
+    write: (run) => ledger.runs.clearAbsenceIfClaimed(run),
+    answer: () => true,
+    holds: async (run) => {
+      expect(await statusesOf(db, run)).toEqual({ run: "RUNNING", delivery: "CLAIMED", seq: 1 });
+    },
+  },
+  {
     statement: "deliveries.release",
     prepare: () => makeRun(db, { deliveryStatus: "HELD" }),
     // Whoever releases reads the run afterwards; "nothing to release" is then no contradiction.

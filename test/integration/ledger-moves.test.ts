@@ -134,6 +134,16 @@ const moves: readonly {
     move: async (on, run) => (await on.deliveries.giveBackIfClaimed(run, new Date())) !== null,
   },
   {
+    name: "give back for want of the workflow",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: async (on, run) => (await on.deliveries.giveBackIfClaimed(run, new Date(), true)) !== null,
+  },
+  {
+    name: "clear absence",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: (on, run) => on.runs.clearAbsenceIfClaimed(run),
+  },
+  {
     name: "intent",
     may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
     move: (on, run) => on.intents.openIfClaimed(run, FIRST_CALL, 1),

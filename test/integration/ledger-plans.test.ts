@@ -65,7 +65,11 @@ beforeAll(async () => {
     `select (extract(epoch from created_at) * 1000000)::bigint::text as micros, run_id from ghouls.runs
      where idempotency_key = 'key-15000'`,
   )) as [typeof halfWay];
-  await db.admin("analyze ghouls.runs, ghouls.deliveries, ghouls.journal");
+  // A project keeps one row for every digest that it ever deployed.
+  await db.admin(
+    `insert into ghouls.workflows select 'workflow-' || n, 1, 'd', 'b', ghouls.clock(), ghouls.clock() from generate_series(1, 2000) as n`,
+  );
+  await db.admin("analyze ghouls.runs, ghouls.deliveries, ghouls.journal, ghouls.workflows");
 }, 60_000);
 
 const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
@@ -163,7 +167,13 @@ const cases: readonly Case[] = [
     rows: 2,
     values: () => [...claimOf(running), "hello@1", 0, "d", true, 15],
   },
-  { name: "deliveries.give-back", rows: 2, values: () => [...claimOf(running), "2026-12-01T00:00:00Z"] },
+  {
+    name: "deliveries.give-back",
+    rows: 2,
+    values: () => [...claimOf(running), "2026-12-01T00:00:00Z", true],
+  },
+  { name: "runs.clear-absence", rows: 1, values: () => claimOf(running) },
+  { name: "workflows.build-of", rows: 1, values: () => ["workflow-7", 1, "d"] },
   { name: "runs.cancel", rows: 2, values: () => ["acme", running.runId, "user:ada", "why", 60] },
   { name: "runs.end-if-contained", rows: 2, values: () => ["acme", running.runId] },
   { name: "items.due", rows: 100, values: () => [100] },

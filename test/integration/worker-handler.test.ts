@@ -193,35 +193,41 @@ describe("a worker whose ledger fails in the middle", () => {
   });
 });
 
-test("the reconciler publishes what an admission could not, and survives a ledger that is down", async () => {
-  const silent = createFetch(config, {
-    ...overrides,
-    faults: (point) => {
-      if (point === "queue.before-publish") throw new Error("SQS is down");
-    },
-  });
-  const answer = await silent(
-    new Request("http://127.0.0.1/v1/runs", {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify({ workflow: "hello", input: { name: "later" } }),
-    }),
-  );
-  expect(answer.status).toBe(202);
-  await db.admin(
-    "update ghouls.deliveries set next_publication_at = ghouls.clock() where status = 'PENDING'",
-  );
-  const report = await createReconciler(config, overrides)({}, context);
-  expect(report).toMatchObject({ relay: { published: expect.toSatisfy((count: number) => count >= 1) } });
-  expect(report).not.toHaveProperty("relay.error");
+// Each of the four passes has a patience of ten seconds for a connection.
+const FOUR_PASSES = { timeout: 60_000 };
+test(
+  "the reconciler publishes what an admission could not, and survives a ledger that is down",
+  FOUR_PASSES,
+  async () => {
+    const silent = createFetch(config, {
+      ...overrides,
+      faults: (point) => {
+        if (point === "queue.before-publish") throw new Error("SQS is down");
+      },
+    });
+    const answer = await silent(
+      new Request("http://127.0.0.1/v1/runs", {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ workflow: "hello", input: { name: "later" } }),
+      }),
+    );
+    expect(answer.status).toBe(202);
+    await db.admin(
+      "update ghouls.deliveries set next_publication_at = ghouls.clock() where status = 'PENDING'",
+    );
+    const report = await createReconciler(config, overrides)({}, context);
+    expect(report).toMatchObject({ relay: { published: expect.toSatisfy((count: number) => count >= 1) } });
+    expect(report).not.toHaveProperty("relay.error");
 
-  const broken = createReconciler(config, {
-    ...overrides,
-    connectPatienceMs: 200,
-    variables: { ...variables, DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" },
-  });
-  expect(await broken({}, context)).toMatchObject({ relay: { error: "LedgerError" } });
-});
+    const broken = createReconciler(config, {
+      ...overrides,
+      connectPatienceMs: 200,
+      variables: { ...variables, DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" },
+    });
+    expect(await broken({}, context)).toMatchObject({ relay: { error: "LedgerError" } });
+  },
+);
 
 test("a function that cannot start answers with a problem, and its log alone names the reason", async () => {
   const lines: string[] = [];

@@ -138,6 +138,16 @@ const moves: readonly Move[] = [
     move: async (on, run) => (await on.deliveries.giveBackIfClaimed(run, new Date())) !== null,
   },
   {
+    name: "give back for want of the workflow",
+    from: { status: "RUNNING" },
+    move: async (on, run) => (await on.deliveries.giveBackIfClaimed(run, new Date(), true)) !== null,
+  },
+  {
+    name: "clear absence",
+    from: { status: "RUNNING" },
+    move: (on, run) => on.runs.clearAbsenceIfClaimed(run),
+  },
+  {
     name: "intent",
     from: { status: "RUNNING" },
     move: (on, run) => on.intents.openIfClaimed(run, FIRST_CALL, 1),

@@ -34,6 +34,8 @@ export const TimingSettings = z.strictObject({
   actsMargin: duration.default("60s"),
   /** The loss of this number ends a run that would resume. */
   maxLosses: z.int().min(1).max(100).default(3),
+  /** How long builds without a run's workflow give it back while another build has it. */
+  deployOverlap: duration.default("1h"),
 });
 export type TimingSettings = z.infer<typeof TimingSettings>;
 

@@ -8,6 +8,7 @@ export {
 export type { Route, RouteAnswer, RouteRequest } from "./admission/validate.ts";
 export { DEFAULT_EXECUTION_SETTINGS, type ExecutionDeps, type ExecutionSettings } from "./execution/deps.ts";
 export { work, type MessageOutcome, type WorkMessage, type WorkOptions } from "./execution/worker.ts";
+export { createAnnouncement, type AnnouncementOptions } from "./announcement.ts";
 export { createControl, type ControlOptions } from "./control.ts";
 export { blameHop } from "./execution/current-hop.ts";
 export { createReads } from "./reads.ts";

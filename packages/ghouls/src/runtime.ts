@@ -19,6 +19,7 @@ import {
   DEFAULT_EXECUTION_SETTINGS,
   Publisher,
   Registry,
+  createAnnouncement,
   createLowering,
   type ExecutionSettings,
 } from "@ghouls/engine";
@@ -39,6 +40,8 @@ export interface Runtime {
   readonly publisher: Publisher;
   readonly settings: ExecutionSettings;
   readonly registry: Registry;
+  /** Says in the ledger which workflows this build has; whoever carries or admits runs awaits it before. */
+  readonly announce: () => Promise<void>;
   readonly codec: Codec;
   readonly ids: Ids;
   readonly faults: FaultInjector;
@@ -100,6 +103,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     faults,
     random: Math.random,
   });
+  const registry = new Registry(registered);
   return {
     config,
     environment,
@@ -109,7 +113,8 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     clock,
     publisher: new Publisher({ ledger, queue, faults, log }),
     settings: settingsOf(config),
-    registry: new Registry(registered),
+    registry,
+    announce: createAnnouncement({ ledger, registry, build: environment.build }),
     codec: config.codec,
     ids: { next: () => randomUUID() },
     faults,
@@ -144,6 +149,7 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     beatMs: durationMs(timing.beat),
     actsMarginSeconds: durationMs(timing.actsMargin) / 1_000,
     maxLosses: timing.maxLosses,
+    deployOverlapMs: durationMs(timing.deployOverlap),
   };
 }
 

@@ -31,6 +31,8 @@ export interface ClaimedRun extends Claim {
   readonly checkpointGeneration: number | null;
   /** Yields in a row that brought no new journal entry. */
   readonly idleYields: number;
+  /** When builds without its workflow began to give it back, without a hop that started since; the ledger's time. */
+  readonly workflowAbsentSince: Date | null;
   /** The ledger's time at the claim. */
   readonly claimedAt: Date;
   readonly actsUntil: Date | null;
@@ -52,7 +54,7 @@ export interface ClaimSettings {
 const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at, d.acts_until, d.checkpoint_generation`;
 const RUN_OF_CLAIM = `run.workflow_name, run.workflow_version, run.workflow_digest, run.first_run_id, run.queue, run.agent,
   run.requested_by, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at,
-  run.deadline_at, run.idle_yields, run.open_items`;
+  run.deadline_at, run.idle_yields, run.workflow_absent_since, run.open_items`;
 
 const CLAIM = writeStatement(
   "deliveries.claim",
@@ -200,6 +202,7 @@ function claimedRun(row: Row): ClaimedRun {
     deadlineAt: r.dateOrNull("deadline_at"),
     checkpointGeneration: r.numberOrNull("checkpoint_generation"),
     idleYields: r.number("idle_yields"),
+    workflowAbsentSince: r.dateOrNull("workflow_absent_since"),
     claimedAt: r.date("claimed_at"),
     actsUntil: r.dateOrNull("acts_until"),
   };

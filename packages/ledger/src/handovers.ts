@@ -42,7 +42,10 @@ join checkpoint on checkpoint.tenant_id = moved.tenant_id and checkpoint.run_id 
 returning seq, queue`,
 );
 
-/** A hop that cannot go on yet gives its delivery back: the same work, due later; no loss and no yield is counted. */
+/**
+ * A hop that cannot go on yet gives its delivery back: the same work, due later; no loss and no yield is counted. Of
+ * give-backs for want of the workflow the first in a row stays.
+ */
 const GIVE_BACK = writeStatement(
   "deliveries.give-back",
   `
@@ -51,10 +54,12 @@ with ${heldBy(CLAIM_STATES)}, settled as (
   set status = 'SETTLED', outcome = 'given_back', settled_at = ghouls.clock()
   from held
   where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq
-  returning t.tenant_id, t.run_id, t.checkpoint_generation
+  returning t.tenant_id, t.run_id, t.checkpoint_generation, t.settled_at
 ), moved as (
   update ghouls.runs run
-  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1
+  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1,
+    workflow_absent_since = case when $6::boolean then coalesce(run.workflow_absent_since, settled.settled_at)
+      else run.workflow_absent_since end
   from settled
   where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
   returning run.tenant_id, run.run_id, run.enqueue_seq, run.queue, run.priority, settled.checkpoint_generation
@@ -85,6 +90,18 @@ set due_at = ghouls.clock(), next_publication_at = ghouls.clock()
 from waiting
 where d.tenant_id = waiting.tenant_id and d.run_id = waiting.run_id and d.seq = waiting.seq
 returning d.seq`,
+);
+
+/** A hop has started: the build that carries it has the workflow, and what comes later is counted anew. */
+const CLEAR_ABSENCE = writeStatement(
+  "runs.clear-absence",
+  `
+with ${heldBy(CLAIM_STATES)}
+update ghouls.runs run
+set workflow_absent_since = null
+from held
+where run.tenant_id = held.tenant_id and run.run_id = held.run_id
+returning run.run_id`,
 );
 
 const HANDED_OVER = readStatement(
@@ -130,14 +147,23 @@ export async function yieldDeliveryIfClaimed(
   return row === undefined ? handedOver(executor, claim, "continued") : nextOf(row);
 }
 
-/** Null where the claim is gone. `dueAt` is the ledger's time, as it was read from the ledger. */
+/**
+ * Null where the claim is gone. `dueAt` is the ledger's time, as it was read from the ledger; `workflowAbsent` says that
+ * this build does not have the run's workflow.
+ */
 export async function giveDeliveryBackIfClaimed(
   executor: Executor,
   claim: Claim,
   dueAt: Date,
+  workflowAbsent = false,
 ): Promise<NextDelivery | null> {
-  const [row] = await executor.run(GIVE_BACK, [...keyOf(claim), dueAt]);
+  const [row] = await executor.run(GIVE_BACK, [...keyOf(claim), dueAt, workflowAbsent]);
   return row === undefined ? handedOver(executor, claim, "given_back") : nextOf(row);
+}
+
+/** False where the claim is gone. Repeating it changes nothing more. */
+export async function clearAbsenceIfClaimed(executor: Executor, claim: Claim): Promise<boolean> {
+  return (await executor.run(CLEAR_ABSENCE, keyOf(claim))).length === 1;
 }
 
 /** The checkpoint of a generation, or null where it is missing. */

@@ -79,6 +79,7 @@ export function openLedger(options: LedgerOptions) {
       page: bind(database, reads.readRunPage),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
+      clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
     },
     deliveries: {
@@ -121,7 +122,10 @@ export function openLedger(options: LedgerOptions) {
       acknowledgeWorker: opening(database, beforeOpening, acknowledgements.acknowledgeWorker),
     },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },
-    workflows: { record: bind(database, workflows.recordWorkflows) },
+    workflows: {
+      record: bind(database, workflows.recordWorkflows),
+      buildOf: bind(database, workflows.readBuildOf),
+    },
     nextLook: bind(database, readNextLook),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */
     beforeOpening,

@@ -1,6 +1,7 @@
 import type { WorkflowPin } from "@ghouls/core";
 import type { Executor } from "./database.ts";
-import { writeStatement } from "./statement.ts";
+import { rows } from "./rows.ts";
+import { readStatement, writeStatement } from "./statement.ts";
 
 const RECORD = writeStatement(
   "workflows.record",
@@ -12,7 +13,15 @@ order by q.name, q.version, q.digest
 on conflict (name, version, digest) do update set build = excluded.build, last_seen_at = excluded.last_seen_at`,
 );
 
-/** Says that a build has these workflows; called once when a worker or an API starts. */
+const BUILD_OF = readStatement(
+  "workflows.build-of",
+  `
+select w.build
+from ghouls.workflows w
+where w.name = $1 and w.version = $2 and w.digest = $3`,
+);
+
+/** Says that a build has these workflows: before it carries a run or admits one. */
 export async function recordWorkflows(
   executor: Executor,
   pins: readonly WorkflowPin[],
@@ -24,4 +33,10 @@ export async function recordWorkflows(
     pins.map((pin) => pin.digest),
     build,
   ]);
+}
+
+/** The build that last said it has the workflow of this pin; null where none ever did. */
+export async function readBuildOf(executor: Executor, pin: WorkflowPin): Promise<string | null> {
+  const [row] = await executor.run(BUILD_OF, [pin.name, pin.version, pin.digest]);
+  return row === undefined ? null : rows(row).text("build");
 }

@@ -20,6 +20,7 @@ import {
   type Ledger,
   type NewRun,
 } from "@ghouls/ledger";
+import { announceOrRefuse } from "../announcement.ts";
 import type { Registry } from "../registry.ts";
 import type { AdmissionRequest, AdmissionService } from "../services.ts";
 import { Publisher } from "./publisher.ts";
@@ -29,6 +30,8 @@ export interface AdmissionOptions {
   readonly ledger: Ledger;
   readonly queue: Pick<QueuePort, "publish">;
   readonly registry: Registry;
+  /** Awaited before a run is committed: whoever carries it must find a build that has its workflow. */
+  readonly announce: () => Promise<void>;
   readonly route: Route | undefined;
   readonly queues: readonly string[];
   readonly codec: Codec;
@@ -88,6 +91,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 
   const commit = async (newRuns: readonly NewRun[]): Promise<Answer[]> => {
+    await announceOrRefuse(options.announce);
     const created = await ledger.runs.admit(newRuns, settings);
     await options.faults("admission.after-commit", `${created.size} created`);
     const answers = await settleKeys(newRuns, created, ledger.runs);
@@ -148,6 +152,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
     admitIn: async (connection, principal, request) => {
       const newRun = await prepare(options, principal, request);
+      await announceOrRefuse(options.announce);
       const executor = executorOn(connection, ledger.schema);
       const answer = await inCallersTransaction(executor, async () => {
         const created = await ledger.runs.admitIn(executor, [newRun], settings);

@@ -9,6 +9,7 @@ import { giveBack, handOver } from "./handover.ts";
 import { ledgerNowMs } from "./live-step.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
+import { endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { settle, settlementOf } from "./settle.ts";
 
@@ -40,13 +41,21 @@ async function carryHop(
   invocation: Invocation,
   reins: Reins,
 ): Promise<Carried> {
-  const loaded = await loadMaterial(claim, deps);
+  const pinned = pinnedWorkflow(claim.workflow, deps.registry);
+  if ("absent" in pinned) {
+    const end = await endWithoutWorkflow(claim, pinned.absent, deps, invocation);
+    return conclude(claim, end, deps, invocation, undefined);
+  }
+  const loaded = await loadMaterial(claim, pinned.workflow, deps);
   if (!isMaterial(loaded)) return conclude(claim, loaded, deps, invocation, undefined);
   if (claim.deadlineAt !== null && claim.claimedAt >= claim.deadlineAt) {
     const passed = `the run's deadline ${claim.deadlineAt.toISOString()} had passed when a worker claimed it`;
     return conclude(claim, refusal("deadline", passed), deps, invocation, undefined);
   }
-  const hop = new Hop(claim, loaded.workflow, loaded.journal, loaded.effects, deps, invocation);
+  if (claim.workflowAbsentSince !== null && !(await deps.ledger.runs.clearAbsenceIfClaimed(claim))) {
+    return { kind: "fenced" };
+  }
+  const hop = new Hop(claim, pinned.workflow, loaded.journal, loaded.effects, deps, invocation);
   reins.onHop(hop);
   const end = await hop.run(loaded.input);
   return conclude(claim, end, deps, invocation, hop);

@@ -6,6 +6,7 @@ import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { Hop } from "./hop.ts";
 import { askForAPerson } from "./live-step.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
+import { pinnedWorkflow } from "./pinned.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { probe } from "./once-step.ts";
 import type { Reins } from "./reins.ts";
@@ -32,9 +33,18 @@ export async function carryContain(
   });
   try {
     const open = (await deps.ledger.items.ofRun(claim)).filter(isOpenEffect);
-    const loaded = await loadMaterial(claim, deps);
+    const pinned = pinnedWorkflow(claim.workflow, deps.registry);
+    if ("absent" in pinned) {
+      deps.logFor(claim).warn("a contain delivery has come to a build without the run's workflow", {
+        workflow: claim.workflow.name,
+        version: claim.workflow.version,
+        digest: claim.workflow.digest,
+      });
+      return await finish(claim, "refused", deps);
+    }
+    const loaded = await loadMaterial(claim, pinned.workflow, deps);
     if (!isMaterial(loaded)) return await finish(claim, "refused", deps);
-    const hop = new Hop(claim, loaded.workflow, loaded.journal, loaded.effects, deps, invocation);
+    const hop = new Hop(claim, pinned.workflow, loaded.journal, loaded.effects, deps, invocation);
     const keys = open.map((item) => sameKey(item.key));
     const calls = new Map((await hop.openCalls(loaded.input, keys)).map((call) => [callKey(call.id), call]));
     const answered = await Promise.all(

@@ -44,6 +44,8 @@ export interface ExecutionSettings {
   readonly maxLosses: number;
   /** Contain deliveries of one run before only a person can go on. */
   readonly maxContainDeliveries: number;
+  /** How long builds without a run's workflow give it back while another build has it, in milliseconds. */
+  readonly deployOverlapMs: number;
   /** Seconds before the relay looks at a delivery that its maker publishes at once. */
   readonly publisherGraceSeconds: number;
 }
@@ -57,6 +59,7 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   beatMs: 30_000,
   maxLosses: 3,
   maxContainDeliveries: 3,
+  deployOverlapMs: 3_600_000,
   publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,
 };
 

@@ -34,7 +34,7 @@ export async function giveBack(
   deps: ExecutionDeps,
 ): Promise<Carried> {
   await deps.faults("worker.before-handover", claim.runId);
-  const next = await deps.ledger.deliveries.giveBackIfClaimed(claim, end.dueAt);
+  const next = await deps.ledger.deliveries.giveBackIfClaimed(claim, end.dueAt, end.workflowAbsent);
   await deps.faults("worker.after-handover", claim.runId);
   return next === null ? { kind: "fenced" } : { kind: "handed_over", why: end.why };
 }

@@ -6,8 +6,16 @@ export type HopEnd =
   | { readonly kind: "failed"; readonly failure: RunFailure }
   /** The invocation or the process ends before the run does: the next hop goes on from the journal. */
   | { readonly kind: "yielded"; readonly why: "time" | "drain" }
-  /** It waits for an earlier claim to be over, or for its own to be, before it asks about an effect. */
-  | { readonly kind: "given_back"; readonly dueAt: Date; readonly why: string }
+  /**
+   * It waits for an earlier claim to be over, or for its own to be, before it asks about an effect; or for a build that has
+   * its workflow.
+   */
+  | {
+      readonly kind: "given_back";
+      readonly dueAt: Date;
+      readonly why: string;
+      readonly workflowAbsent?: true;
+    }
   /** The claim is gone: nothing of this hop may be written any more. */
   | { readonly kind: "fenced" }
   /** The ledger could not be reached, or did not say whether it wrote: the claim is left as it is. */

@@ -7,30 +7,20 @@ import { loadJournal, verified, verifyCheckpoint, type LoadedEntry } from "./loa
 
 /** What a hop starts from, checked. */
 export interface Material {
-  readonly workflow: AnyWorkflow;
   readonly input: unknown;
   readonly journal: readonly LoadedEntry[];
   readonly effects: Effects;
 }
 
 /**
- * Checks and loads what a worker was given: the workflow by its pinned digest, journal, checkpoint and input.
+ * Checks and loads what a worker was given beside the code: journal, checkpoint and input.
  * @throws DisagreementError where any of it is missing or disagrees: nothing is started over to fill a gap
  */
-export async function loadMaterial(claim: ClaimedRun, deps: ExecutionDeps): Promise<Material | HopEnd> {
-  const { name, version, digest } = claim.workflow;
-  const registered = deps.registry.find(claim.workflow);
-  if (registered?.digest !== digest) {
-    const here =
-      registered === undefined
-        ? "this worker has none of that name and version"
-        : `this worker has ${registered.digest}`;
-    return refusal(
-      "workflow_changed",
-      `the run is pinned to workflow "${name}" version ${version} with digest ${digest}; ${here}`,
-    );
-  }
-  const workflow = registered.definition;
+export async function loadMaterial(
+  claim: ClaimedRun,
+  workflow: AnyWorkflow,
+  deps: ExecutionDeps,
+): Promise<Material | HopEnd> {
   const journal =
     claim.journalLength === 0
       ? []
@@ -45,11 +35,11 @@ export async function loadMaterial(claim: ClaimedRun, deps: ExecutionDeps): Prom
   const input = await inputOf(workflow, inputText);
   if ("problem" in input)
     return refusal("input_invalid", `the input does not fit the workflow's schema: ${input.problem}`);
-  return { workflow, input: input.value, journal, effects: await loadEffects(claim, deps) };
+  return { input: input.value, journal, effects: await loadEffects(claim, deps) };
 }
 
 export function isMaterial(loaded: Material | HopEnd): loaded is Material {
-  return "workflow" in loaded;
+  return "journal" in loaded;
 }
 
 /** The input as the workflow's schema gives it; the schema is user code and may throw. */

@@ -83,11 +83,12 @@ function admissionParts(runtime: Runtime) {
 }
 
 export function admissionOf(runtime: Runtime) {
-  const { ledger, queue, registry, codec, ids, faults, log, config } = runtime;
+  const { ledger, queue, registry, announce, codec, ids, faults, log, config } = runtime;
   return createAdmission({
     ledger,
     queue,
     registry,
+    announce,
     codec,
     ids,
     faults,

@@ -17,12 +17,6 @@ export function createWorker(
   const runtime = once(async () => {
     const opened = await openRuntime(config, overrides);
     guardProcess(opened.log);
-    try {
-      await opened.ledger.workflows.record(opened.registry.pins(), opened.environment.build);
-    } catch (error) {
-      // Whoever looks for a build that has a workflow learns of this one later; runs are carried all the same.
-      opened.log.warn("this build's workflows could not be recorded", { error: describeFailure(error).name });
-    }
     return opened;
   });
   return async (event, context) => {
@@ -30,6 +24,7 @@ export function createWorker(
     const [first] = event.Records;
     if (first === undefined) return { batchItemFailures: [] };
     const queue = queueOfArn(first.eventSourceARN, opened.environment);
+    await announced(opened);
     const outcomes = await work(event.Records, executionOf(opened), {
       queue,
       limitMs: durationMs(config.queues[queue]?.functionTimeout ?? "15m"),
@@ -42,6 +37,15 @@ export function createWorker(
         .map(({ messageId }) => ({ itemIdentifier: messageId })),
     };
   };
+}
+
+async function announced({ announce, log }: Runtime): Promise<void> {
+  try {
+    await announce();
+  } catch (error) {
+    // Whoever looks for a build that has a workflow learns of this one later; runs are carried all the same.
+    log.warn("this build's workflows could not be announced", { error: describeFailure(error).name });
+  }
 }
 
 function executionOf(runtime: Runtime): ExecutionDeps {

@@ -1,0 +1,43 @@
+import { GhoulsError } from "@ghouls/core";
+import { LedgerError, type Ledger } from "@ghouls/ledger";
+import type { Registry } from "./registry.ts";
+
+export interface AnnouncementOptions {
+  readonly ledger: Pick<Ledger, "workflows">;
+  readonly registry: Registry;
+  /** Name of this build, for people. */
+  readonly build: string;
+}
+
+/**
+ * Says in the ledger which workflows this build has, once for a process: another build that meets a run of one of them
+ * then gives it back instead of failing it (design.md §3, Claim). One that failed is tried again by the next call.
+ */
+export function createAnnouncement({ ledger, registry, build }: AnnouncementOptions): () => Promise<void> {
+  let announced: Promise<void> | undefined;
+  return () => {
+    announced ??= ledger.workflows.record(registry.pins(), build).catch((error: unknown) => {
+      announced = undefined;
+      throw error;
+    });
+    return announced;
+  };
+}
+
+/**
+ * Announces before an admission: a run whose build nobody knows would be failed by any other. The words of a lost answer or
+ * of a lock are about the announcement; of the run it is certain that nothing was committed.
+ * @throws GhoulsError where the ledger is out of reach or its schema too old: nothing is admitted then
+ */
+export async function announceOrRefuse(announce: () => Promise<void>): Promise<void> {
+  try {
+    await announce();
+  } catch (error) {
+    if (!(error instanceof LedgerError) || (error.kind !== "unknown" && error.kind !== "busy")) throw error;
+    throw new GhoulsError(
+      "ledger_unavailable",
+      "nothing was admitted: this build could not say in the ledger which workflows it has",
+      { fix: "Send the request again.", retryAfterSeconds: 2, cause: error },
+    );
+  }
+}

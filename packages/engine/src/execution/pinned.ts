@@ -1,0 +1,62 @@
+import type { AnyWorkflow, WorkflowPin } from "@ghouls/core";
+import type { ClaimedRun } from "@ghouls/ledger";
+import type { Registry } from "../registry.ts";
+import type { ExecutionDeps, Invocation } from "./deps.ts";
+import { refusal, type HopEnd } from "./hop-end.ts";
+import { ledgerNowMs } from "./live-step.ts";
+
+/** The workflow that a run is pinned to, or words for what this build has in its place. */
+export type Pinned = { readonly workflow: AnyWorkflow } | { readonly absent: string };
+
+export function pinnedWorkflow(pin: WorkflowPin, registry: Registry): Pinned {
+  const registered = registry.find(pin);
+  if (registered?.digest === pin.digest) return { workflow: registered.definition };
+  const here =
+    registered === undefined
+      ? "this worker has none of that name and version"
+      : `this worker has ${registered.digest}`;
+  const { name, version, digest } = pin;
+  return {
+    absent: `the run is pinned to workflow "${name}" version ${version} with digest ${digest}; ${here}`,
+  };
+}
+
+/** When a delivery is due again that this build cannot carry. */
+const DUE_AFTER_MS = 30_000;
+
+/**
+ * The end of a hop whose workflow this build does not have (design.md §3, Claim): while another build has it, its delivery
+ * goes back, for at most the deploy overlap, by the ledger's time alone. After that, or where no build has it, the run fails.
+ */
+export async function endWithoutWorkflow(
+  claim: ClaimedRun,
+  absent: string,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+): Promise<HopEnd> {
+  const build = await deps.ledger.workflows.buildOf(claim.workflow);
+  const since = claim.workflowAbsentSince;
+  const waitedMs = since === null ? 0 : claim.claimedAt.getTime() - since.getTime();
+  if (build === null || waitedMs >= deps.settings.deployOverlapMs) {
+    const known = build === null ? "no build is known to have it" : `build "${build}" is known to have it`;
+    const waited =
+      since === null
+        ? "it was never given back"
+        : `it was given back for ${Math.floor(waitedMs / 1_000)} s, since ${since.toISOString()}`;
+    return refusal("workflow_changed", `${absent}; ${known}, and ${waited}`);
+  }
+  const { name, version, digest } = claim.workflow;
+  deps.logFor(claim).warn("this build lacks the run's workflow; its delivery goes back for one that has it", {
+    workflow: name,
+    version,
+    digest,
+    build,
+    waitedSeconds: Math.floor(waitedMs / 1_000),
+  });
+  return {
+    kind: "given_back",
+    dueAt: new Date(ledgerNowMs(claim, deps, invocation) + DUE_AFTER_MS),
+    why: "this build lacks its workflow",
+    workflowAbsent: true,
+  };
+}
