@@ -101,8 +101,12 @@ describe("an admission", () => {
     ];
     await holder.query("begin");
     await holder.query("lock table ghouls.workflows");
-    const admitted = posted(createFetch(config, overrides));
+    const fetch = createFetch(config, overrides);
+    const admitted = posted(fetch);
     await waiting(db, pid);
+    // What this process sends after it is answered, so an admission that did not wait would be committed by now.
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(new Request("http://127.0.0.1/v1/runs", { headers }))).status).toBe(200);
     expect(await runs()).toBe(0);
     await holder.query("commit");
     expect((await admitted).status).toBe(202);
