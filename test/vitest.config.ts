@@ -26,8 +26,8 @@ function where(name: keyof typeof NEEDS) {
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
-    // Needs SST's platform: `npm run test:infra`.
-    exclude: ["**/node_modules/**", "test/infra/**"],
+    // These need SST's platform, and an emulator: `npm run test:infra`, `npm run test:aws`.
+    exclude: ["**/node_modules/**", "test/infra/**", "test/aws/**"],
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
