@@ -165,6 +165,46 @@ describe.skipIf(pooled)("a secret", () => {
     expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
   });
 
+  test("that is being fetched anew while the ledger closes leaves no pool behind, and nothing waits for its store", async () => {
+    const store = await rotating("closing");
+    const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let reads = 0;
+    const ledger = db.ledger({
+      connectionString: async () => {
+        reads += 1;
+        if (reads === 2) {
+          asked.resolve();
+          await gate.promise;
+        }
+        return store.url();
+      },
+    });
+    await ledger.schemaVersion();
+    await store.rotate("second");
+    await store.endIdle();
+    const call = ledger.schemaVersion().catch((error: unknown) => error);
+    await asked.promise;
+    await ledger.close();
+    gate.resolve();
+    expect(await call).toMatchObject({
+      kind: "unavailable",
+      cause: { message: "the ledger has been closed" },
+    });
+    expect(await db.admin("select from pg_stat_activity where usename = $1", [store.role])).toEqual([]);
+  });
+
+  test("that is fetched for the first time while the ledger closes opens no pool either", async () => {
+    const store = await rotating("closed_early");
+    const gate = Promise.withResolvers<string>();
+    const ledger = db.ledger({ connectionString: () => gate.promise });
+    const call = ledger.schemaVersion().catch((error: unknown) => error);
+    await ledger.close();
+    gate.resolve(store.url());
+    const closed = { kind: "unavailable", cause: { message: "the ledger has been closed" } };
+    expect(await call).toMatchObject(closed);
+    await expect(ledger.schemaVersion()).rejects.toMatchObject(closed);
+  });
+
   test("given as plain text is not asked for anew: the server's word is the answer", async () => {
     const store = await rotating("plain");
     const ledger = db.ledger({ connectionString: store.url() });

@@ -50,6 +50,8 @@ interface Generation {
   waiting: number;
   held: number;
   state: "current" | "replaced" | "ended";
+  /** Once its pool has been told to end: a second time would be an error. */
+  ending: Promise<void> | undefined;
 }
 
 /** One pool at a time, on either driver; it is replaced when its credentials are. */
@@ -59,7 +61,8 @@ export class Connections {
   readonly #chance: () => number;
   #current: Promise<Generation> | undefined;
   #renewing: Promise<boolean> | undefined;
-  #ending: Promise<unknown> = Promise.resolve();
+  /** Every pool that was opened, until it has ended. */
+  readonly #alive = new Set<Generation>();
   #closing: Promise<void> | undefined;
 
   constructor(options: ConnectionOptions) {
@@ -140,6 +143,7 @@ export class Connections {
   }
 
   async #generation(): Promise<Generation> {
+    this.#assertOpen();
     this.#current ??= this.#fetch().then((connectionString) => this.#open(connectionString));
     const opening = this.#current;
     try {
@@ -160,6 +164,8 @@ export class Connections {
     const { driver = "pg", neonProxy, password } = this.#options;
     const openPool: OpenPool = driver === "neon" ? await neonPool(neonProxy) : openPgPool;
     const address = parseIntoClientConfig(connectionString);
+    // From here to its entry nothing is awaited: a close either refuses this pool or ends it.
+    this.#assertOpen();
     const pool = openPool({
       application_name: this.#options.applicationName ?? "ghouls",
       query_timeout: this.#options.answerTimeoutMs ?? 20_000,
@@ -172,7 +178,17 @@ export class Connections {
     });
     // The hosts of Neon's pooler have it in their names; behind its WebSocket a pooler is taken for granted.
     const keepsNames = driver === "pg" && !/-pooler\b/.test(address.host ?? "");
-    return { connectionString, pool, keepsNames, waiting: 0, held: 0, state: "current" };
+    const generation: Generation = {
+      connectionString,
+      pool,
+      keepsNames,
+      waiting: 0,
+      held: 0,
+      state: "current",
+      ending: undefined,
+    };
+    this.#alive.add(generation);
+    return generation;
   }
 
   /** Fetches the connection string anew, once for all who were refused; answers whether there is another pool now. */
@@ -198,19 +214,28 @@ export class Connections {
   /** A pool that was replaced ends when nobody waits for it; connections that are held come back to it first. */
   #endIfUnused(generation: Generation): void {
     if (generation.state !== "replaced" || generation.waiting > 0) return;
-    generation.state = "ended";
-    this.#ending = Promise.all([this.#ending, generation.pool.end()]);
+    void this.#end(generation);
   }
 
+  #end(generation: Generation): Promise<void> {
+    generation.state = "ended";
+    generation.ending ??= generation.pool.end().finally(() => this.#alive.delete(generation));
+    return generation.ending;
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new Error("the ledger has been closed");
+  }
+
+  /** Resolves when each connection has come back; whoever asks for one from now on is refused. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
+  /** A connection string that is still being fetched is not waited for: its pool will not be opened. */
   async #close(): Promise<void> {
-    const current = await this.#current?.catch(() => undefined);
-    await current?.pool.end();
-    await this.#ending;
+    await Promise.all([...this.#alive].map((generation) => this.#end(generation)));
   }
 }
 
