@@ -250,6 +250,18 @@ describe.skipIf(pooled)("a token in the place of a password", () => {
   });
 });
 
+/** On every way: a pooler's word for a wrong password is another than the server's. */
+test("a secret whose password is refused, by a server or by a pooler, is fetched anew", async () => {
+  const stale = new URL(db.applicationUrl);
+  stale.password = "stale";
+  let reads = 0;
+  const ledger = db.ledger({
+    connectionString: () => Promise.resolve((reads += 1) === 1 ? stale.href : db.applicationUrl),
+  });
+  expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+  expect(reads).toBe(2);
+});
+
 test("a connection string that is none is out of reach, and is not repeated in the answer", async () => {
   const ledger = db.ledger({ connectionString: `postgres://user:secret@${host}:port-is-no-number/x` });
   const refused = await ledger.schemaVersion().catch((error: unknown) => error);
