@@ -60,7 +60,10 @@ interface Generation {
   ending: Promise<void> | undefined;
 }
 
-/** One pool at a time, on either driver; it is replaced when its credentials are. */
+/**
+ * One pool at a time, on either driver; it is replaced when its credentials are. Connections that are held meanwhile stay
+ * with the old one, so a rotation may hold twice `maxConnections` for a moment.
+ */
 export class Connections {
   readonly #options: ConnectionOptions;
   readonly #max: number;
