@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { FaultInjector } from "@ghouls/core";
 import { noFaults } from "@ghouls/core";
 import { Connections, type ConnectionOptions, type Held } from "./connections.ts";
-import { LedgerError, classify, isNameRefused } from "./errors.ts";
+import { LedgerError, classify, isNameRefused, isPlanStale } from "./errors.ts";
 import { DEFAULT_SCHEMA, bindSchema, type Statement } from "./statement.ts";
 
 export interface DatabaseOptions extends ConnectionOptions {
@@ -60,6 +60,7 @@ export class Database implements Executor {
   async run(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const patience = this.#connections.patience();
     let unknown = false;
+    let named = true;
     // An earlier try may have been committed, whatever the last one met.
     const asTold = (error: unknown) =>
       unknown && error instanceof LedgerError && error.kind !== "unknown"
@@ -71,8 +72,10 @@ export class Database implements Executor {
           throw asTold(error);
         });
         try {
-          return await this.#once(held, statement, values);
+          return await this.#once(held, statement, values, named);
         } catch (error) {
+          // Another connection may have its plan from before the migration too; a statement without a name has none.
+          if (error instanceof LedgerError && isPlanStale(error.cause)) named = false;
           unknown ||= error instanceof LedgerError && error.kind === "unknown";
           if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error))
             throw asTold(error);
@@ -84,25 +87,30 @@ export class Database implements Executor {
     }
   }
 
-  async #once(held: Held, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async #once(held: Held, statement: Statement, values: readonly unknown[], named: boolean): Promise<Row[]> {
     let broken = true;
     try {
-      const rows = await this.#send(held, statement, values);
+      const rows = await this.#send(held, statement, values, named);
       broken = false;
       return rows;
     } catch (error) {
-      broken = !(error instanceof LedgerError) || error.sqlState === undefined;
+      broken = isOfNoUse(error);
       throw error;
     } finally {
       held.release(broken);
     }
   }
 
-  async #send(held: Held, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async #send(
+    held: Held,
+    statement: Statement,
+    values: readonly unknown[],
+    mayBeNamed = true,
+  ): Promise<Row[]> {
     try {
       await this.#faults("ledger.before-statement", statement.name);
       const { text, name } = this.#bind(statement);
-      const named = !this.#namesGivenUp && (this.#prepared ?? held.keepsNames);
+      const named = mayBeNamed && !this.#namesGivenUp && (this.#prepared ?? held.keepsNames);
       const result = await held.query({ text, values: [...values], ...(named ? { name } : {}) });
       await this.#faults("ledger.after-statement", statement.name);
       return result.rows;
@@ -144,9 +152,8 @@ export class Database implements Executor {
       return value;
     } catch (error) {
       // A connection that is lost, or whose rollback fails, is thrown away with whatever it held.
-      const lost = error instanceof LedgerError && error.sqlState === undefined;
       broken =
-        lost ||
+        isOfNoUse(error) ||
         (await held.query("rollback").then(
           () => false,
           () => true,
@@ -184,6 +191,11 @@ export class Database implements Executor {
   async close(): Promise<void> {
     await this.#connections.close();
   }
+}
+
+/** Whether the connection of a failed statement is to be thrown away: it was lost, or has plans from before a migration. */
+function isOfNoUse(error: unknown): boolean {
+  return error instanceof LedgerError && (error.sqlState === undefined || isPlanStale(error.cause));
 }
 
 function isRepeatable(error: LedgerError): boolean {
