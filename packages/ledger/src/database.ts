@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { FaultInjector } from "@ghouls/core";
 import { noFaults } from "@ghouls/core";
 import { Connections, type ConnectionOptions, type Held } from "./connections.ts";
-import { LedgerError, classify, isNameRefused, isPlanStale } from "./errors.ts";
+import { LedgerError, classify, hasEnded, isNameRefused, isPlanStale } from "./errors.ts";
 import { DEFAULT_SCHEMA, bindSchema, type Statement } from "./statement.ts";
 
 export interface DatabaseOptions extends ConnectionOptions {
@@ -79,7 +79,7 @@ export class Database implements Executor {
           unknown ||= error instanceof LedgerError && error.kind === "unknown";
           if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error))
             throw asTold(error);
-          await delay(25 * 4 ** (attempt - 1) * (0.5 + this.#chance()));
+          await this.#pause(attempt);
         }
       }
     } finally {
@@ -141,11 +141,9 @@ export class Database implements Executor {
    * @throws LedgerError `unknown` where the COMMIT's answer was lost, `defect` where COMMIT answered ROLLBACK
    */
   async transaction<T>(what: string, body: (executor: Executor) => Promise<T>): Promise<T> {
-    const patience = this.#connections.patience();
-    const held = await this.#connections.connect(what, patience).finally(() => patience.end());
+    const held = await this.#begun(what);
     let broken = true;
     try {
-      await this.#begin(held, what);
       const value = await body({ run: (statement, values) => this.#send(held, statement, values) });
       await this.#commit(held, what);
       broken = false;
@@ -164,12 +162,28 @@ export class Database implements Executor {
     }
   }
 
-  async #begin(held: Held, what: string): Promise<void> {
+  /**
+   * A connection whose transaction has begun. Nothing of the body has been sent, so a BEGIN that meets a connection which
+   * was lost while it idled is sent again on another one.
+   */
+  async #begun(what: string): Promise<Held> {
+    const patience = this.#connections.patience();
     try {
-      await held.query("begin isolation level read committed");
-    } catch (error) {
-      const { kind, sqlState } = classify(error, false);
-      throw new LedgerError(kind, `${what}: begin`, sqlState, error);
+      for (let attempt = 1; ; attempt += 1) {
+        const held = await this.#connections.connect(what, patience);
+        try {
+          await held.query("begin isolation level read committed");
+          return held;
+        } catch (error) {
+          held.release(true);
+          const { kind, sqlState } = classify(error, false);
+          const failed = new LedgerError(kind, `${what}: begin`, sqlState, error);
+          if (!isRepeatable(failed) || attempt >= triesOf(failed)) throw failed;
+          await this.#pause(attempt);
+        }
+      }
+    } finally {
+      patience.end();
     }
   }
 
@@ -188,14 +202,20 @@ export class Database implements Executor {
     }
   }
 
+  #pause(attempt: number): Promise<void> {
+    const milliseconds = 25 * 4 ** (attempt - 1) * (0.5 + this.#chance());
+    return new Promise((resolve) => setTimeout(resolve, milliseconds));
+  }
+
   async close(): Promise<void> {
     await this.#connections.close();
   }
 }
 
-/** Whether the connection of a failed statement is to be thrown away: it was lost, or has plans from before a migration. */
+/** Whether the connection of a failed statement is to be thrown away: it is lost, or has plans from before a migration. */
 function isOfNoUse(error: unknown): boolean {
-  return error instanceof LedgerError && (error.sqlState === undefined || isPlanStale(error.cause));
+  if (!(error instanceof LedgerError)) return false;
+  return error.sqlState === undefined || hasEnded(error.sqlState) || isPlanStale(error.cause);
 }
 
 function isRepeatable(error: LedgerError): boolean {
@@ -206,8 +226,4 @@ function isRepeatable(error: LedgerError): boolean {
 function triesOf(error: LedgerError): number {
   const silent = error.cause instanceof Error && /read timeout/i.test(error.cause.message);
   return silent || error.sqlState === "57014" ? 2 : TRIES;
-}
-
-function delay(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ERROR_CODES, GhoulsError } from "@ghouls/core";
-import { LedgerError, classify, isPlanStale, sqlStateOf, type LedgerFaultKind } from "./errors.ts";
+import { LedgerError, classify, hasEnded, isPlanStale, sqlStateOf, type LedgerFaultKind } from "./errors.ts";
 
 const coded = (code: unknown) => Object.assign(new Error("x"), { code });
 
@@ -67,6 +67,20 @@ describe("a failed statement is", () => {
     expect(classify(thrown, true)).toEqual({ kind: "unknown", sqlState: undefined });
     expect(classify(thrown, false)).toEqual({ kind: "unavailable", sqlState: undefined });
   });
+});
+
+test.each([
+  ["57P01", true],
+  ["57P05", true],
+  ["08006", true],
+  ["08P01", true],
+  ["25P03", true],
+  ["25P04", true],
+  ["57014", false],
+  ["25P02", false],
+  ["40001", false],
+])("a connection on which the server has said %s is at its end: %s", (sqlState, ended) => {
+  expect(hasEnded(sqlState)).toBe(ended);
 });
 
 describe("a LedgerError", () => {

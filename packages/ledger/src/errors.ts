@@ -95,6 +95,11 @@ export function isNameRefused(sqlState: string | undefined): boolean {
   return sqlState !== undefined && NAMES.has(sqlState);
 }
 
+/** Whether the server's last word on a connection was this: the pool may not have seen its end yet. */
+export function hasEnded(sqlState: string): boolean {
+  return /^(?:57P|08)/.test(sqlState) || sqlState === "25P03" || sqlState === "25P04";
+}
+
 /**
  * Whether a prepared statement was not carried out because a migration has changed its result's types meanwhile. Its
  * SQLSTATE is that of any feature that is not supported, and its message may be translated: the routine is neither.
