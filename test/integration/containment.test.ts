@@ -59,7 +59,7 @@ const paying =
 describe("an ending", () => {
   test("that its contain worker could not commit is found by the next look", async () => {
     const run = await makeRun(db, { status: "FAILING" });
-    expect(await ledger.items.due(10)).toEqual([{ tenantId: "acme", runId: run.runId }]);
+    expect((await ledger.items.due(10)).found).toEqual([{ tenantId: "acme", runId: run.runId }]);
     await world.reconcile();
     expect((await world.view(run.runId)).status).toBe("FAILED");
   });

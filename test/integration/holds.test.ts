@@ -43,12 +43,24 @@ test("a run that nobody releases in time is FAILED hold_expired, and a later rel
 
 test("a run that was released in time is carried, however late the pass comes", async () => {
   const { runId } = await hold("10m");
-  await world.advance(601);
-  // The hold has expired, and no pass has seen it yet: a release that comes first wins.
+  await world.advance(599);
   expect(await world.admission.release(SOMEBODY, runId)).toMatchObject({ released: true });
+  await world.advance(3_600);
   expect(await world.reconcile()).toMatchObject({ holds: { expired: 0 } });
   await world.drain();
   expect((await world.view(runId)).status).toBe("DONE");
+});
+
+test("a release after the hold's expiry is refused by name before any pass has seen it, and releases nothing", async () => {
+  const { runId } = await hold("10m");
+  await world.advance(601);
+  await expect(world.admission.release(SOMEBODY, runId)).rejects.toMatchObject({
+    code: "hold_ended",
+    message: "the hold has expired: there is nothing left to release",
+  });
+  expect((await world.view(runId)).status).toBe("QUEUED");
+  expect(await world.reconcile()).toMatchObject({ holds: { expired: 1, ended: 1 }, relay: { due: 0 } });
+  expect((await world.view(runId)).error?.code).toBe("hold_expired");
 });
 
 test("a codec that cannot write one run's reason holds up no other's, and the next pass tries again", async () => {

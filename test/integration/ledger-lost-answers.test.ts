@@ -14,6 +14,7 @@ const ledger = db.ledger({
   connectionString: proxy.through(db.applicationUrl),
   maxConnections: 1,
 });
+const BEGIN = "begin isolation level read committed";
 const statement = (name: string) => STATEMENTS.get(name) as Statement;
 
 async function countOf(table: "runs" | "deliveries" | "journal", runId: string): Promise<number> {
@@ -221,12 +222,31 @@ describe("a transaction", () => {
     },
   );
 
-  test("whose BEGIN is cut is typed as not written, and the next one works", async () => {
-    const cut = proxy.cutOnce("before", "begin isolation level read committed");
-    const refused = await ledger.transaction("a test", async () => 1).catch((error: unknown) => error);
-    await cut;
+  test.each(["before", "after"] as const)(
+    "whose BEGIN is cut %s PostgreSQL has it, as by a connection that died while it idled, is begun on another one",
+    async (when) => {
+      const run = await makeRun(db);
+      let bodies = 0;
+      const cut = proxy.cutOnce(when, BEGIN);
+      await ledger.transaction("a test", async (executor) => {
+        bodies += 1;
+        await executor.run(raise, ["acme", run.runId, "by a test"]);
+      });
+      await cut;
+      expect(bodies).toBe(1);
+      expect((await ledger.runs.get(run))?.attention?.reason).toBe("by a test");
+    },
+  );
+
+  test("whose BEGIN is cut again and again is typed as not written, its body has not run, and the next one works", async () => {
+    const cuts = Promise.all([1, 2, 3, 4].map(() => proxy.cutOnce("before", BEGIN)));
+    let bodies = 0;
+    const body = () => Promise.resolve((bodies += 1));
+    const refused = await ledger.transaction("a test", body).catch((error: unknown) => error);
+    await cuts;
     expect(refused).toMatchObject({ name: "LedgerError", kind: "unavailable", code: "ledger_unavailable" });
-    expect(await ledger.transaction("a test", async () => 1)).toBe(1);
+    expect(bodies).toBe(0);
+    expect(await ledger.transaction("a test", body)).toBe(1);
   });
 
   test("whose statement is cut throws at that statement, and leaves nothing", async () => {

@@ -251,7 +251,7 @@ describe("a heartbeat", () => {
     );
     expect((await ledger.deliveries.beatIfClaimed([run], 60)).size).toBe(1);
     expect(await leaseIn()).toBeGreaterThan(50);
-    expect(await ledger.deliveries.lapsed(10, [run.runId])).toEqual([]);
+    expect((await ledger.deliveries.lapsed(10, { runIds: [run.runId] })).found).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, inject, test } from "vitest";
 import { migrate, type DatabaseOptions, type Ledger } from "@ghouls/ledger";
+import { Database } from "../../packages/ledger/src/database.ts";
 import type { Statement } from "../../packages/ledger/src/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { ADMIT, newRun } from "../support/new-run.ts";
@@ -94,6 +95,50 @@ describe.skipIf(shared)("the name of a prepared statement", () => {
       code: "ledger_unavailable",
     });
     expect(await inside()).toHaveLength(1);
+  });
+});
+
+describe.skipIf(shared)("a named statement whose result a migration gives another type", () => {
+  /** A database with six connections that all have the statement's plan from before the migration. */
+  async function migratedUnder(table: string) {
+    await db.admin(`create table ghouls.${table} as select 0 as n`);
+    await db.admin(`grant select, update on ghouls.${table} to ${APPLICATION.name}`);
+    const connections = 6;
+    const database = new Database({
+      connectionString: db.applicationUrl,
+      maxConnections: connections,
+      chance: () => 0,
+    });
+    const text = `update ghouls.${table} set n = n + 1 returning n`;
+    const count: Statement = { name: `test.${table}`, text, writes: true };
+    const all = Promise.withResolvers<void>();
+    let open = 0;
+    await Promise.all(
+      Array.from({ length: connections }, () =>
+        database.transaction("a test", async (executor) => {
+          if ((open += 1) === connections) all.resolve();
+          await all.promise;
+          await executor.run(count, []);
+        }),
+      ),
+    );
+    await db.admin(`alter table ghouls.${table} alter column n type bigint`);
+    return { database, count };
+  }
+
+  test("is carried out once, though every connection has its plan from before", async () => {
+    const { database, count } = await migratedUnder("probed");
+    for (const n of ["7", "8", "9"]) expect(await database.run(count, [])).toEqual([{ n }]);
+    await database.close();
+  });
+
+  test("fails a transaction as one to try again, on a connection that is thrown away", async () => {
+    const { database, count } = await migratedUnder("probed_inside");
+    const inside = () => database.transaction("a test", (executor) => executor.run(count, []));
+    for (let nth = 0; nth < 6; nth += 1)
+      await expect(inside()).rejects.toMatchObject({ kind: "retry", sqlState: "0A000" });
+    expect(await inside()).toEqual([{ n: "7" }]);
+    await database.close();
   });
 });
 

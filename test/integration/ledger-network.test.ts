@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { LedgerError, type DatabaseOptions, type Ledger } from "@ghouls/ledger";
+import { LedgerError, type DatabaseOptions, type Executor, type Ledger } from "@ghouls/ledger";
 import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
@@ -50,7 +50,8 @@ const OUT_OF_REACH = {
 
 describe("a server that", () => {
   test("refuses connections is out of reach for reads and writes alike, and is found again", async () => {
-    // Long enough for a connection on a machine that is busy: it must be found before and after.
+    // Neon's driver is loaded by the first call of a process, for which so short a patience does not allow.
+    await open().schemaVersion();
     const ledger = open({ connectPatienceMs: 1_500 });
     const run = newRun();
     expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
@@ -143,6 +144,25 @@ describe("a pool", () => {
     expect(refused).toMatchObject(OUT_OF_REACH);
     expect(held).toHaveLength(1);
     expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+  });
+
+  test("hands no connection on whose backend has just been killed: who waits for it gets a new one", async () => {
+    const ledger = open({ answerTimeoutMs: 20_000 });
+    const run = await makeRun(db);
+    const holder = await db.client("admin");
+    await holder.query("begin");
+    await holder.query("select from ghouls.runs where run_id = $1 for update", [run.runId]);
+    const raise = (executor: Executor) =>
+      executor.run(statement("runs.raise-attention"), ["acme", run.runId, "by a test"]);
+    const killed = thrown(ledger.transaction("a test", raise));
+    const [pid] = await blocked(db);
+    const waiting = ledger.transaction("a test", raise);
+    await db.admin("select pg_terminate_backend($1)", [pid]);
+    expect(await killed).toMatchObject({ statement: "runs.raise-attention" });
+    await blocked(db);
+    await holder.query("commit");
+    await waiting;
+    expect((await ledger.runs.get(run))?.attention?.reason).toBe("by a test");
   });
 
   test("gives up no connection to a statement that failed: the next call has a clean one", async () => {

@@ -16,6 +16,9 @@ const COLUMNS = `tenant_id, run_id, first_run_id, idempotency_key, request_diges
 const VALUES = `'acme', made.id, made.id, 'key-' || made.n, 'r', case when made.n % 100 = 0 then 'rare' else 'hello' end, 1, 'hello@1',
   'runs', made.n % 10, 'user:ada', '{operator}'`;
 
+/** Before every row of a pass. */
+const NOTHING_BEFORE = ["0", "00000000-0000-0000-0000-000000000000"] as const;
+
 let running: MadeRun;
 let pending: MadeRun;
 let held: MadeRun;
@@ -155,8 +158,13 @@ const cases: readonly Case[] = [
     rows: 2,
     values: () => [["acme"], [running.runId], [1], [running.token], 120],
   },
-  { name: "deliveries.lapsed", rows: 10, values: () => [10, null] },
-  { name: "deliveries.lapsed", when: ", of one run,", rows: 10, values: () => [10, [running.runId]] },
+  { name: "deliveries.lapsed", rows: 10, values: () => [10, null, ...NOTHING_BEFORE] },
+  {
+    name: "deliveries.lapsed",
+    when: ", of one run,",
+    rows: 10,
+    values: () => [10, [running.runId], ...NOTHING_BEFORE],
+  },
   {
     name: "deliveries.settle-lost",
     rows: 2,
@@ -176,8 +184,8 @@ const cases: readonly Case[] = [
   { name: "workflows.build-of", rows: 1, values: () => ["workflow-7", 1, "d"] },
   { name: "runs.cancel", rows: 2, values: () => ["acme", running.runId, "user:ada", "why", 60] },
   { name: "runs.end-if-contained", rows: 2, values: () => ["acme", running.runId] },
-  { name: "items.due", rows: 100, values: () => [100] },
-  { name: "deliveries.expired-holds", rows: 2, values: () => [100] },
+  { name: "items.due", rows: 100, values: () => [100, ...NOTHING_BEFORE] },
+  { name: "deliveries.expired-holds", rows: 2, values: () => [100, ...NOTHING_BEFORE] },
   { name: "deliveries.expire-holds", rows: 2, values: () => [["acme"], [held.runId], ["{}"], ["d"]] },
   { name: "items.of-run", rows: 2, values: () => ["acme", running.runId] },
   {

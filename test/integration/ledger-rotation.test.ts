@@ -7,7 +7,7 @@ import { ADMIT, newRun } from "../support/new-run.ts";
 import { cannotHold } from "../support/servers.ts";
 import { blocked, until } from "../support/wait.ts";
 
-/** A secret is fetched once, and once more when the server refuses it: a warm process survives its rotation. */
+/** A secret is fetched once, and again when the server refuses it: a warm process survives its rotation. */
 
 const db = await testDatabase();
 const statement = (name: string) => STATEMENTS.get(name) as Statement;
@@ -112,18 +112,72 @@ describe.skipIf(pooled)("a secret", () => {
     });
   });
 
-  test("that is refused and unchanged in its store is asked for once a call, and says what the server said", async () => {
+  test("that is refused and stays so is asked for with pauses until the patience ends, and says what the server said", async () => {
     const store = await rotating("stale");
     store.store("wrong");
-    const ledger = db.ledger({ connectionString: store.source });
+    const ledger = db.ledger({ connectionString: store.source, connectPatienceMs: 300, chance: () => 0 });
     const refused = await ledger.schemaVersion().catch((error: unknown) => error);
     expect(refused).toMatchObject({ kind: "unavailable", code: "ledger_unavailable", sqlState: "28P01" });
     expect(JSON.stringify(refused) + String(refused)).not.toContain("wrong");
-    expect(store.reads()).toBe(2);
+    // Pauses of 25, 50, 100 and 200 ms are as many as go into it.
+    expect(store.reads()).toBeGreaterThan(2);
+    expect(store.reads()).toBeLessThan(7);
     store.store("first");
     expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
-    expect(store.reads()).toBe(3);
   });
+
+  test.each([
+    ["the server has the new password before its store has it", "server"],
+    ["its store has the new password before the server takes it", "store"],
+  ])("is waited for in the middle of its rotation: %s", async (_which, first) => {
+    const store = await rotating(`between_${first}`);
+    const setPassword = () => db.admin(`alter role ${store.role} password 'second'`);
+    let later = false;
+    const ledger = db.ledger({
+      connectionString: async () => {
+        // Of the refused call: the fetch after its first refusal, and one that finds nothing new.
+        if (later && store.reads() === 3) await (first === "server" ? store.store("second") : setPassword());
+        return store.source();
+      },
+      chance: () => 0,
+    });
+    await ledger.schemaVersion();
+    await (first === "server" ? setPassword() : store.store("second"));
+    // Where the store is first, connections that stand are good until the server takes the new one.
+    if (first === "store") await db.admin(`alter role ${store.role} password 'neither'`);
+    await store.endIdle();
+    later = true;
+    expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+    expect(store.reads()).toBe(4);
+  });
+
+  test.each([
+    ["at first", 1],
+    ["after its rotation", 2],
+  ])(
+    "whose store never answers, %s, costs a call one patience, and the next call asks it anew",
+    async (_when, silent) => {
+      const store = await rotating(`silent_${silent}`);
+      let reads = 0;
+      const ledger = db.ledger({
+        connectionString: () =>
+          (reads += 1) === silent ? new Promise(() => undefined) : Promise.resolve(store.url()),
+        connectPatienceMs: 300,
+      });
+      if (silent === 2) {
+        await ledger.schemaVersion();
+        await store.rotate("second");
+        await store.endIdle();
+      }
+      await expect(ledger.schemaVersion()).rejects.toMatchObject({
+        kind: "unavailable",
+        code: "ledger_unavailable",
+        cause: { message: "the connection string was not fetched in time" },
+      });
+      await until("the store asked anew", () => ledger.schemaVersion().catch(() => undefined));
+      expect(reads).toBe(silent + 1);
+    },
+  );
 
   test("that cannot be read is out of reach without a connection, and is asked for again by the next call", async () => {
     const store = await rotating("unread");
@@ -163,6 +217,46 @@ describe.skipIf(pooled)("a secret", () => {
     await store.endIdle();
     await expect(ledger.schemaVersion()).rejects.toMatchObject({ cause: { message: "throttled" } });
     expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+  });
+
+  test("that is being fetched anew while the ledger closes leaves no pool behind, and nothing waits for its store", async () => {
+    const store = await rotating("closing");
+    const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let reads = 0;
+    const ledger = db.ledger({
+      connectionString: async () => {
+        reads += 1;
+        if (reads === 2) {
+          asked.resolve();
+          await gate.promise;
+        }
+        return store.url();
+      },
+    });
+    await ledger.schemaVersion();
+    await store.rotate("second");
+    await store.endIdle();
+    const call = ledger.schemaVersion().catch((error: unknown) => error);
+    await asked.promise;
+    await ledger.close();
+    gate.resolve();
+    expect(await call).toMatchObject({
+      kind: "unavailable",
+      cause: { message: "the ledger has been closed" },
+    });
+    expect(await db.admin("select from pg_stat_activity where usename = $1", [store.role])).toEqual([]);
+  });
+
+  test("that is fetched for the first time while the ledger closes opens no pool either", async () => {
+    const store = await rotating("closed_early");
+    const gate = Promise.withResolvers<string>();
+    const ledger = db.ledger({ connectionString: () => gate.promise });
+    const call = ledger.schemaVersion().catch((error: unknown) => error);
+    await ledger.close();
+    gate.resolve(store.url());
+    const closed = { kind: "unavailable", cause: { message: "the ledger has been closed" } };
+    expect(await call).toMatchObject(closed);
+    await expect(ledger.schemaVersion()).rejects.toMatchObject(closed);
   });
 
   test("given as plain text is not asked for anew: the server's word is the answer", async () => {
@@ -208,6 +302,18 @@ describe.skipIf(pooled)("a token in the place of a password", () => {
       cause: { message: "no credentials" },
     });
   });
+});
+
+/** On every way: a pooler's word for a wrong password is another than the server's. */
+test("a secret whose password is refused, by a server or by a pooler, is fetched anew", async () => {
+  const stale = new URL(db.applicationUrl);
+  stale.password = "stale";
+  let reads = 0;
+  const ledger = db.ledger({
+    connectionString: () => Promise.resolve((reads += 1) === 1 ? stale.href : db.applicationUrl),
+  });
+  expect((await ledger.schemaVersion()).applied).toBeGreaterThan(0);
+  expect(reads).toBe(2);
 });
 
 test("a connection string that is none is out of reach, and is not repeated in the answer", async () => {

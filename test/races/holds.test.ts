@@ -12,12 +12,12 @@ beforeEach(async () => {
   await db.admin("truncate ghouls.runs cascade");
 });
 
+const EXPIRE =
+  "update ghouls.deliveries set hold_expires_at = ghouls.clock() - interval '1 second' where run_id = $1";
+
 async function expired(): Promise<MadeRun> {
   const run = await makeRun(db, { deliveryStatus: "HELD" });
-  await db.admin(
-    "update ghouls.deliveries set hold_expires_at = ghouls.clock() - interval '1 second' where run_id = $1",
-    [run.runId],
-  );
+  await db.admin(EXPIRE, [run.runId]);
   return run;
 }
 
@@ -35,7 +35,7 @@ const clean = async () => expect((await ledger.doctor()).filter((check) => !chec
 describe("a hold's expiry", () => {
   test("that waits for a release leaves the run to it", async () => {
     const run = await expired();
-    expect(await ledger.deliveries.expiredHolds(10)).toHaveLength(1);
+    expect((await ledger.deliveries.expiredHolds(10)).found).toHaveLength(1);
     const ended = await heldInTheMiddle(
       db,
       lockRun(run),
@@ -92,17 +92,13 @@ describe("a hold's expiry", () => {
         ([move, answer]) => move === cancel && (answer as { cancelled: boolean }).cancelled,
       );
       const state = await statusesOf(db, run);
+      expect(released).toBe(false);
       if (ends.length > 0) {
         winners.add("expiry");
-        expect({ ends: ends.length, released, cancelled }).toEqual({
-          ends: 1,
-          released: false,
-          cancelled: false,
-        });
+        expect({ ends: ends.length, cancelled }).toEqual({ ends: 1, cancelled: false });
         expect(state).toMatchObject({ run: "FAILED", delivery: "FENCED" });
       } else {
-        // A cancel goes through in any case, before the release or after it.
-        winners.add(released ? "release" : "cancel");
+        winners.add("cancel");
         expect(cancelled).toBe(true);
         expect(state).toMatchObject({ run: "CANCELLED", delivery: "FENCED" });
       }
@@ -113,15 +109,16 @@ describe("a hold's expiry", () => {
 
   test("of many ends each by its own state, and leaves what is not due, not held or in quarantine", async () => {
     const due = [await expired(), await expired()];
-    const released = await expired();
-    await release(released);
+    const released = await makeRun(db, { deliveryStatus: "HELD" });
+    expect(await release(released)).toBe(true);
+    await db.admin(EXPIRE, [released.runId]);
     const early = await makeRun(db, { deliveryStatus: "HELD" });
     const quarantined = await expired();
     await db.admin(
       "update ghouls.runs set quarantined_at = ghouls.clock(), quarantine_reason = 'x' where run_id = $1",
       [quarantined.runId],
     );
-    const listed = await ledger.deliveries.expiredHolds(10);
+    const { found: listed } = await ledger.deliveries.expiredHolds(10);
     expect(listed.map((hold) => hold.runId).toSorted()).toEqual(due.map((run) => run.runId).toSorted());
     const all = [...due, released, early, quarantined].map((run) => ({
       ...run,
@@ -135,6 +132,50 @@ describe("a hold's expiry", () => {
     expect(await statusesOf(db, released)).toMatchObject({ run: "QUEUED", delivery: "PENDING" });
     for (const run of [early, quarantined])
       expect(await statusesOf(db, run)).toMatchObject({ run: "QUEUED", delivery: "HELD" });
+  });
+
+  test("that a release has met is final: nothing is released, whether a pass has seen it or not", async () => {
+    const run = await expired();
+    expect(await release(run)).toBe(false);
+    expect(await statusesOf(db, run)).toEqual({ run: "QUEUED", delivery: "HELD", seq: 1 });
+    expect(await expire(run)).toMatchObject([{ status: "FAILED" }]);
+    await clean();
+  });
+
+  test("that comes while a release waits for the run's lock keeps it from the release", async () => {
+    const run = await makeRun(db, { deliveryStatus: "HELD" });
+    const released = await heldInTheMiddle(
+      db,
+      lockRun(run),
+      () => release(run),
+      (holder) => holder.query(EXPIRE, [run.runId]),
+    );
+    expect(released).toBe(false);
+    expect(await statusesOf(db, run)).toEqual({ run: "QUEUED", delivery: "HELD", seq: 1 });
+  });
+
+  test("against releases, cancels and reconcilers that come before and after it has one winner", async () => {
+    const winners = new Set<string>();
+    for (let round = 0; round < 30; round += 1) {
+      const run = await makeRun(db, { deliveryStatus: "HELD" });
+      const expires = () => db.admin(EXPIRE, [run.runId]);
+      const moves = [expires, () => release(run), () => expire(run), () => release(run)];
+      const turned = [...moves.slice(round % 4), ...moves.slice(0, round % 4)];
+      const answers = await Promise.all(turned.map(async (move) => [move, await move()] as const));
+      const released = answers.filter(([, answer]) => answer === true).length;
+      const ended = answers.flatMap(([move, answer]) =>
+        move === moves[2] ? (answer as unknown[]) : [],
+      ).length;
+      expect(released + ended).toBeLessThanOrEqual(1);
+      winners.add(released === 1 ? "release" : "expiry");
+      const after = released === 1 ? [] : [expect.anything()];
+      if (ended === 0) expect(await expire(run)).toEqual(after);
+      expect(await statusesOf(db, run)).toMatchObject(
+        released === 1 ? { run: "QUEUED", delivery: "PENDING" } : { run: "FAILED", delivery: "FENCED" },
+      );
+    }
+    expect(winners).toEqual(new Set(["release", "expiry"]));
+    await clean();
   });
 
   test("whose answer was lost finds nothing the second time", async () => {

@@ -203,11 +203,14 @@ set status = 'PENDING', due_at = ghouls.clock(),
   next_publication_at = ghouls.clock() + $3::double precision * interval '1 second'
 from r
 where d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = r.enqueue_seq
-  and r.status = 'QUEUED' and d.status = 'HELD'
+  and r.status = 'QUEUED' and d.status = 'HELD' and d.hold_expires_at > ghouls.clock()
 returning d.run_id`,
 );
 
-/** HELD → PENDING, once. False where there was nothing to release; read the run to learn why. */
+/**
+ * HELD → PENDING, once, and before the hold's expiry, whether or not the pass has seen it. False where there was nothing to
+ * release; read the run to learn why.
+ */
 export async function releaseDeliveryIfHeld(
   executor: Executor,
   key: { readonly tenantId: string; readonly runId: string },

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { FaultInjector } from "@ghouls/core";
 import { noFaults } from "@ghouls/core";
 import { Connections, type ConnectionOptions, type Held } from "./connections.ts";
-import { LedgerError, classify, isNameRefused } from "./errors.ts";
+import { LedgerError, classify, hasEnded, isNameRefused, isPlanStale } from "./errors.ts";
 import { DEFAULT_SCHEMA, bindSchema, type Statement } from "./statement.ts";
 
 export interface DatabaseOptions extends ConnectionOptions {
@@ -60,6 +60,7 @@ export class Database implements Executor {
   async run(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const patience = this.#connections.patience();
     let unknown = false;
+    let named = true;
     // An earlier try may have been committed, whatever the last one met.
     const asTold = (error: unknown) =>
       unknown && error instanceof LedgerError && error.kind !== "unknown"
@@ -71,12 +72,14 @@ export class Database implements Executor {
           throw asTold(error);
         });
         try {
-          return await this.#once(held, statement, values);
+          return await this.#once(held, statement, values, named);
         } catch (error) {
+          // Another connection may have its plan from before the migration too; a statement without a name has none.
+          if (error instanceof LedgerError && isPlanStale(error.cause)) named = false;
           unknown ||= error instanceof LedgerError && error.kind === "unknown";
           if (!(error instanceof LedgerError) || !isRepeatable(error) || attempt >= triesOf(error))
             throw asTold(error);
-          await delay(25 * 4 ** (attempt - 1) * (0.5 + this.#chance()));
+          await this.#pause(attempt);
         }
       }
     } finally {
@@ -84,25 +87,30 @@ export class Database implements Executor {
     }
   }
 
-  async #once(held: Held, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async #once(held: Held, statement: Statement, values: readonly unknown[], named: boolean): Promise<Row[]> {
     let broken = true;
     try {
-      const rows = await this.#send(held, statement, values);
+      const rows = await this.#send(held, statement, values, named);
       broken = false;
       return rows;
     } catch (error) {
-      broken = !(error instanceof LedgerError) || error.sqlState === undefined;
+      broken = isOfNoUse(error);
       throw error;
     } finally {
       held.release(broken);
     }
   }
 
-  async #send(held: Held, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async #send(
+    held: Held,
+    statement: Statement,
+    values: readonly unknown[],
+    mayBeNamed = true,
+  ): Promise<Row[]> {
     try {
       await this.#faults("ledger.before-statement", statement.name);
       const { text, name } = this.#bind(statement);
-      const named = !this.#namesGivenUp && (this.#prepared ?? held.keepsNames);
+      const named = mayBeNamed && !this.#namesGivenUp && (this.#prepared ?? held.keepsNames);
       const result = await held.query({ text, values: [...values], ...(named ? { name } : {}) });
       await this.#faults("ledger.after-statement", statement.name);
       return result.rows;
@@ -133,20 +141,17 @@ export class Database implements Executor {
    * @throws LedgerError `unknown` where the COMMIT's answer was lost, `defect` where COMMIT answered ROLLBACK
    */
   async transaction<T>(what: string, body: (executor: Executor) => Promise<T>): Promise<T> {
-    const patience = this.#connections.patience();
-    const held = await this.#connections.connect(what, patience).finally(() => patience.end());
+    const held = await this.#begun(what);
     let broken = true;
     try {
-      await this.#begin(held, what);
       const value = await body({ run: (statement, values) => this.#send(held, statement, values) });
       await this.#commit(held, what);
       broken = false;
       return value;
     } catch (error) {
       // A connection that is lost, or whose rollback fails, is thrown away with whatever it held.
-      const lost = error instanceof LedgerError && error.sqlState === undefined;
       broken =
-        lost ||
+        isOfNoUse(error) ||
         (await held.query("rollback").then(
           () => false,
           () => true,
@@ -157,12 +162,28 @@ export class Database implements Executor {
     }
   }
 
-  async #begin(held: Held, what: string): Promise<void> {
+  /**
+   * A connection whose transaction has begun. Nothing of the body has been sent, so a BEGIN that meets a connection which
+   * was lost while it idled is sent again on another one.
+   */
+  async #begun(what: string): Promise<Held> {
+    const patience = this.#connections.patience();
     try {
-      await held.query("begin isolation level read committed");
-    } catch (error) {
-      const { kind, sqlState } = classify(error, false);
-      throw new LedgerError(kind, `${what}: begin`, sqlState, error);
+      for (let attempt = 1; ; attempt += 1) {
+        const held = await this.#connections.connect(what, patience);
+        try {
+          await held.query("begin isolation level read committed");
+          return held;
+        } catch (error) {
+          held.release(true);
+          const { kind, sqlState } = classify(error, false);
+          const failed = new LedgerError(kind, `${what}: begin`, sqlState, error);
+          if (!isRepeatable(failed) || attempt >= triesOf(failed)) throw failed;
+          await this.#pause(attempt);
+        }
+      }
+    } finally {
+      patience.end();
     }
   }
 
@@ -181,9 +202,20 @@ export class Database implements Executor {
     }
   }
 
+  #pause(attempt: number): Promise<void> {
+    const milliseconds = 25 * 4 ** (attempt - 1) * (0.5 + this.#chance());
+    return new Promise((resolve) => setTimeout(resolve, milliseconds));
+  }
+
   async close(): Promise<void> {
     await this.#connections.close();
   }
+}
+
+/** Whether the connection of a failed statement is to be thrown away: it is lost, or has plans from before a migration. */
+function isOfNoUse(error: unknown): boolean {
+  if (!(error instanceof LedgerError)) return false;
+  return error.sqlState === undefined || hasEnded(error.sqlState) || isPlanStale(error.cause);
 }
 
 function isRepeatable(error: LedgerError): boolean {
@@ -194,8 +226,4 @@ function isRepeatable(error: LedgerError): boolean {
 function triesOf(error: LedgerError): number {
   const silent = error.cause instanceof Error && /read timeout/i.test(error.cause.message);
   return silent || error.sqlState === "57014" ? 2 : TRIES;
-}
-
-function delay(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ERROR_CODES, GhoulsError } from "@ghouls/core";
-import { LedgerError, classify, sqlStateOf, type LedgerFaultKind } from "./errors.ts";
+import { LedgerError, classify, hasEnded, isPlanStale, sqlStateOf, type LedgerFaultKind } from "./errors.ts";
 
 const coded = (code: unknown) => Object.assign(new Error("x"), { code });
 
@@ -32,12 +32,22 @@ describe("a failed statement is", () => {
     ["23514", "a broken check", "defect", "defect"],
     ["42501", "a right that is missing", "defect", "defect"],
     ["42601", "a statement that is no SQL", "defect", "defect"],
+    ["0A000", "a feature that is not there", "defect", "defect"],
     ["22P05", "a character that text cannot hold", "defect", "defect"],
     ["25P02", "a statement after a failed one", "defect", "defect"],
     ["GH001", "a change of a terminal run", "defect", "defect"],
   ])("%s, %s: %s when it writes, %s when it reads", (code, _meaning, writing, reading) => {
     expect(classify(coded(code), true)).toEqual({ kind: writing, sqlState: code });
     expect(classify(coded(code), false)).toEqual({ kind: reading, sqlState: code });
+  });
+
+  test("to be repeated where a migration has changed the types of its result, in whatever language it is said", () => {
+    const stale = Object.assign(new Error("Plan im Cache"), {
+      code: "0A000",
+      routine: "RevalidateCachedQuery",
+    });
+    expect(classify(stale, true)).toEqual({ kind: "retry", sqlState: "0A000" });
+    expect(isPlanStale({ code: stale.code, routine: stale.routine })).toBe(false);
   });
 
   test.each([
@@ -57,6 +67,20 @@ describe("a failed statement is", () => {
     expect(classify(thrown, true)).toEqual({ kind: "unknown", sqlState: undefined });
     expect(classify(thrown, false)).toEqual({ kind: "unavailable", sqlState: undefined });
   });
+});
+
+test.each([
+  ["57P01", true],
+  ["57P05", true],
+  ["08006", true],
+  ["08P01", true],
+  ["25P03", true],
+  ["25P04", true],
+  ["57014", false],
+  ["25P02", false],
+  ["40001", false],
+])("a connection on which the server has said %s is at its end: %s", (sqlState, ended) => {
+  expect(hasEnded(sqlState)).toBe(ended);
 });
 
 describe("a LedgerError", () => {

@@ -80,7 +80,7 @@ export function classify(
 ): { kind: LedgerFaultKind; sqlState: string | undefined } {
   const sqlState = sqlStateOf(error);
   if (sqlState === undefined) return { kind: writes ? "unknown" : "unavailable", sqlState };
-  if (RETRY.has(sqlState)) return { kind: "retry", sqlState };
+  if (RETRY.has(sqlState) || isPlanStale(error)) return { kind: "retry", sqlState };
   if (sqlState === "55P03") return { kind: "busy", sqlState };
   if (UNAVAILABLE.has(sqlState)) return { kind: "unavailable", sqlState };
   // A backend that was told to end may have ended right after its commit.
@@ -93,6 +93,24 @@ export function classify(
 /** Whether a statement was not carried out because of the name of its prepared form. */
 export function isNameRefused(sqlState: string | undefined): boolean {
   return sqlState !== undefined && NAMES.has(sqlState);
+}
+
+/** Whether the server's last word on a connection was this: the pool may not have seen its end yet. */
+export function hasEnded(sqlState: string): boolean {
+  return /^(?:57P|08)/.test(sqlState) || sqlState === "25P03" || sqlState === "25P04";
+}
+
+/**
+ * Whether a prepared statement was not carried out because a migration has changed its result's types meanwhile. Its
+ * SQLSTATE is that of any feature that is not supported, and its message may be translated: the routine is neither.
+ */
+export function isPlanStale(error: unknown): boolean {
+  return (
+    sqlStateOf(error) === "0A000" &&
+    error instanceof Error &&
+    "routine" in error &&
+    error.routine === "RevalidateCachedQuery"
+  );
 }
 
 /** The SQLSTATE of a driver's error; undefined where the connection was lost, which carries none. */

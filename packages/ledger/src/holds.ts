@@ -2,6 +2,7 @@ import type { RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "./database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
 import { deliveryMayBecome, runMayBecome } from "./fence.ts";
+import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "./keyset.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 
@@ -13,11 +14,12 @@ export interface ExpiredHold extends RunKey {
 const EXPIRED = readStatement(
   "deliveries.expired-holds",
   `
-select d.tenant_id, d.run_id, d.hold_expires_at
+select d.tenant_id, d.run_id, d.hold_expires_at, ${microsOf("d.hold_expires_at")}
 from ghouls.deliveries d
 join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
 where d.status = 'HELD' and d.hold_expires_at <= ghouls.clock() and run.status = 'QUEUED' and run.quarantined_at is null
-order by d.hold_expires_at
+  and ${behind("d.hold_expires_at", "d.run_id", 2)}
+order by d.hold_expires_at, d.run_id
 limit $1`,
 );
 
@@ -51,13 +53,14 @@ where run.tenant_id = fenced.tenant_id and run.run_id = fenced.run_id
 returning run.tenant_id, run.run_id, run.status`,
 );
 
-/** Holds whose time is over, the longest first. Spans tenants. */
-export async function readExpiredHolds(executor: Executor, limit: number): Promise<ExpiredHold[]> {
-  const found = await executor.run(EXPIRED, [limit]);
-  return found.map((row) => ({
-    ...keyOf(row),
-    expiredAt: rows(row).date("hold_expires_at"),
-  }));
+/** A page of holds whose time is over, the longest first, behind the page before. Spans tenants. */
+export async function readExpiredHolds(
+  executor: Executor,
+  limit: number,
+  after?: Position,
+): Promise<PassPage<ExpiredHold>> {
+  const found = await executor.run(EXPIRED, [limit, ...positionOf(after)]);
+  return pageOf(found, limit, (row) => ({ ...keyOf(row), expiredAt: rows(row).date("hold_expires_at") }));
 }
 
 /**

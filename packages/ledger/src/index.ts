@@ -10,6 +10,7 @@ export type { ExpiredHold } from "./holds.ts";
 export type { OpenIntent } from "./intents.ts";
 export type { Acknowledgement } from "./acknowledgements.ts";
 export type { ContainmentItem, ItemKind } from "./items.ts";
+export type { PassPage, Position } from "./keyset.ts";
 export type { JudgedLoss, LapsedClaim } from "./losses.ts";
 export type { DoctorCheck } from "./doctor.ts";
 export { DRIVERS, type DriverName } from "./drivers/driver.ts";

@@ -3,6 +3,7 @@ import type { Database, Executor } from "./database.ts";
 import { makeGivenBackDue } from "./handovers.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
 import { ENDING_STATES } from "./fence.ts";
+import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "./keyset.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 
@@ -34,16 +35,19 @@ where i.tenant_id = $1 and i.run_id = $2
 order by i.created_at, i.kind, i.key`,
 );
 
-/** Runs with an item whose next look is due, and ending runs with nothing left that nobody has ended yet. */
+/**
+ * Runs with an item whose next look is due, and ending runs with nothing left that nobody has ended yet. One row an item:
+ * grouped by run, a half that its limit has cut would be passed over by the position of the other half.
+ */
 const DUE = readStatement(
   "items.due",
   `
-select i.tenant_id, i.run_id, min(i.next_look_at) as due_at
+select i.tenant_id, i.run_id, ${microsOf("i.due_at")}
 from (
-  (select i.tenant_id, i.run_id, i.next_look_at
+  (select i.tenant_id, i.run_id, i.next_look_at as due_at
   from ghouls.containment_items i
-  where i.acknowledged_at is null and i.next_look_at <= ghouls.clock()
-  order by i.next_look_at
+  where i.acknowledged_at is null and i.next_look_at <= ghouls.clock() and ${behind("i.next_look_at", "i.run_id", 2)}
+  order by i.next_look_at, i.run_id
   limit $1)
   union all
   (select run.tenant_id, run.run_id, run.created_at
@@ -53,11 +57,12 @@ from (
     and not exists (
       select from ghouls.deliveries d
       where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status = 'CLAIMED')
-  order by run.created_at
+    and ${behind("run.created_at", "run.run_id", 2)}
+  order by run.created_at, run.run_id
   limit $1)
 ) as i
-group by i.tenant_id, i.run_id
-order by min(i.next_look_at)`,
+order by i.due_at, i.run_id
+limit $1`,
 );
 
 /** Worker items whose time is over are acknowledged; what is not goes to a later look. */
@@ -174,10 +179,18 @@ export async function readItems(executor: Executor, key: RunKey): Promise<Contai
   });
 }
 
-/** Runs with items that are due for a look, the longest due first. Spans tenants. */
-export async function readDueItems(executor: Executor, limit: number): Promise<RunKey[]> {
-  const found = await executor.run(DUE, [limit]);
-  return found.map((row) => ({ tenantId: rows(row).text("tenant_id"), runId: rows(row).text("run_id") }));
+/** A page of runs with items that are due for a look, the longest due first, behind the page before. Spans tenants. */
+export async function readDueItems(
+  executor: Executor,
+  limit: number,
+  after?: Position,
+): Promise<PassPage<RunKey>> {
+  const rowsDue = await executor.run(DUE, [limit, ...positionOf(after)]);
+  const { found, next } = pageOf(rowsDue, limit, (row) => ({
+    tenantId: rows(row).text("tenant_id"),
+    runId: rows(row).text("run_id"),
+  }));
+  return { found: [...new Map(found.map((key) => [key.runId, key])).values()], next };
 }
 
 export interface Contained {

@@ -3,6 +3,7 @@ import type { Database, Executor } from "./database.ts";
 import { lockRuns } from "./endings.ts";
 import { ENDING_STATES } from "./fence.ts";
 import { EFFECT_KEY } from "./effect-key.ts";
+import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "./keyset.ts";
 import { rows } from "./rows.ts";
 import { readStatement, writeStatement } from "./statement.ts";
 
@@ -17,11 +18,13 @@ export interface LapsedClaim extends Claim {
 const LAPSED = readStatement(
   "deliveries.lapsed",
   `
-select d.tenant_id, d.run_id, d.seq, d.token, d.claimed_by, run.status, run.on_worker_loss, run.losses
+select d.tenant_id, d.run_id, d.seq, d.token, d.claimed_by, run.status, run.on_worker_loss, run.losses,
+  ${microsOf("d.lease_until")}
 from ghouls.deliveries d
 join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
 where d.status = 'CLAIMED' and d.lease_until < ghouls.clock() and ($2::uuid[] is null or d.run_id = any($2::uuid[]))
-order by d.lease_until
+  and ${behind("d.lease_until", "d.run_id", 3)}
+order by d.lease_until, d.run_id
 limit $1`,
 );
 
@@ -118,14 +121,20 @@ export interface LossSettings {
   readonly publisherGraceSeconds: number;
 }
 
-/** Claims whose lease has lapsed, oldest first; of these runs only where runs are given. Spans tenants. */
+/**
+ * A page of claims whose lease has lapsed, the longest first, behind the page before; of these runs only where runs are
+ * given. Spans tenants.
+ */
 export async function readLapsedClaims(
   executor: Executor,
   limit: number,
-  runIds: readonly string[] | null = null,
-): Promise<LapsedClaim[]> {
-  const found = await executor.run(LAPSED, [limit, runIds]);
-  return found.map((row) => {
+  {
+    after,
+    runIds = null,
+  }: { readonly after?: Position | undefined; readonly runIds?: readonly string[] | null } = {},
+): Promise<PassPage<LapsedClaim>> {
+  const found = await executor.run(LAPSED, [limit, runIds, ...positionOf(after)]);
+  return pageOf(found, limit, (row) => {
     const r = rows(row);
     return {
       tenantId: r.text("tenant_id"),

@@ -21,12 +21,14 @@ export class Patience {
   }
 
   /**
-   * A pause that doubles with each failed try, spread over half of it to both sides. It stays well below a heartbeat's
-   * interval, which a server that comes back must not lose to it.
+   * Whether another try is allowed, after a pause that doubles with each failed one, spread over half of it to both sides.
+   * It stays well below a heartbeat's interval, which a server that comes back must not lose to it.
    */
-  async pause(failed: number): Promise<void> {
-    const longest = Math.min(400, 50 * 2 ** (failed - 1));
-    await this.bound(new Promise<void>((resolve) => setTimeout(resolve, longest * (0.5 + this.#chance()))));
+  async allows(failed: number, longestMs = 400): Promise<boolean> {
+    if (this.over) return false;
+    const pause = Math.min(longestMs, 50 * 2 ** (failed - 1)) * (0.5 + this.#chance());
+    await this.bound(new Promise<void>((resolve) => setTimeout(resolve, pause)));
+    return !this.over;
   }
 
   /** The work's answer, or undefined where the patience ends before it. Work that begins after its end is not bound. */

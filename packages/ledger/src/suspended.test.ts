@@ -21,6 +21,7 @@ describe("a connection that could not be made", () => {
 
   test.each([
     ["a wrong password", coded("28P01")],
+    ["a password that a pooler does not take", coded("08P01", "SASL authentication failed")],
     ["a database that is not there", coded("3D000")],
     ["a host that is not there", coded("ENOTFOUND")],
     ["a certificate that is not trusted", coded("SELF_SIGNED_CERT_IN_CHAIN")],
@@ -30,9 +31,21 @@ describe("a connection that could not be made", () => {
     expect(mayComeSoon(error)).toBe(false);
   });
 
-  test("was refused by password or by role, and by nothing else", () => {
-    expect([coded("28P01"), coded("28000"), coded("08P01"), new Error("28P01"), null].map(isRefused)).toEqual(
-      [true, true, false, false, false],
-    );
+  test.each([
+    ["28P01", "x"],
+    ["28000", "x"],
+    ["08P01", "SASL authentication failed"],
+    ["08P01", "password authentication failed"],
+  ])("was refused by password or by role: %s %s", (code, message) => {
+    expect(isRefused(coded(code, message))).toBe(true);
+  });
+
+  test.each([
+    ["a pooler without a server", coded("08P01", "pgbouncer cannot connect to server")],
+    ["a pooler that takes no startup parameter", coded("08P01", "unsupported startup parameter: options")],
+    ["the words without a code", new Error("28P01 password authentication failed")],
+    ["nothing", null],
+  ])("was refused by nothing else: %s", (_why, error) => {
+    expect(isRefused(error)).toBe(false);
   });
 });

@@ -19,6 +19,7 @@ const DROPPED = /^Connection terminated|timeout expired|timeout exceeded when tr
  * pooler without a server yet. Nothing had been sent.
  */
 export function mayComeSoon(error: unknown): boolean {
+  if (isRefused(error)) return false;
   const sqlState = sqlStateOf(error);
   if (sqlState !== undefined)
     return sqlState === "57P03" || sqlState === "53300" || sqlState.startsWith("08");
@@ -28,8 +29,12 @@ export function mayComeSoon(error: unknown): boolean {
   return DROPPED.test(error.message);
 }
 
+/** What a pooler says of a password that it does not take: pgbouncer gives it the code of any fault of the protocol. */
+const AUTHENTICATION = /\bauthentication failed\b/i;
+
 /** Whether the server did not take the password or the role: the secret may have been rotated. */
 export function isRefused(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
+  if (sqlState === "08P01") return error instanceof Error && AUTHENTICATION.test(error.message);
   return sqlState === "28P01" || sqlState === "28000";
 }

@@ -142,8 +142,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
       }
       await publishIfUnpublished(run);
       const ended = run.status === "FAILING" || run.status === "FAILED" || run.status.startsWith("CANCEL");
-      if (!released && ended) {
-        throw new GhoulsError("hold_ended", `the run is ${run.status}: there is nothing left to release`, {
+      if (!released && (ended || run.held)) {
+        // Still held, and yet not to be released: its time is over, and no pass has seen it.
+        const why = ended ? `the run is ${run.status}` : "the hold has expired";
+        throw new GhoulsError("hold_ended", `${why}: there is nothing left to release`, {
           fix: "Admit a new run.",
         });
       }

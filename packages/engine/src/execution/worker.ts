@@ -235,7 +235,7 @@ async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promi
     if (lapsed.length > 0) {
       await reanimate(
         { ...deps, pageSize: lapsed.length },
-        lapsed.map(([key]) => key.slice(0, key.indexOf(":"))),
+        { runIds: lapsed.map(([key]) => key.slice(0, key.indexOf(":"))) },
       );
       rows = await deps.ledger.deliveries.unclaimed(refs);
     }

@@ -1,5 +1,6 @@
 import type { FaultInjector, Logger } from "@ghouls/core";
-import type { Ledger } from "@ghouls/ledger";
+import type { Ledger, Position } from "@ghouls/ledger";
+import type { Page } from "../pages.ts";
 
 export interface ContainmentOptions {
   readonly ledger: Pick<Ledger, "items" | "runs">;
@@ -20,9 +21,12 @@ export interface ContainmentCounts {
  * One page of containment: looks at runs with items that are due, acknowledges workers whose time is over, and ends a run
  * where nothing can act any more. One run that cannot be looked at takes no other's turn.
  */
-export async function contain(options: ContainmentOptions): Promise<ContainmentCounts> {
+export async function contain(
+  options: ContainmentOptions,
+  after?: Position,
+): Promise<Page<ContainmentCounts>> {
   const { ledger, faults, log } = options;
-  const due = await ledger.items.due(options.pageSize);
+  const { found: due, next } = await ledger.items.due(options.pageSize, after);
   if (due.length > 0) await faults("containment.after-select", `${due.length} runs`);
   let [ended, failed] = [0, 0];
   for (const key of due) {
@@ -46,5 +50,5 @@ export async function contain(options: ContainmentOptions): Promise<ContainmentC
       });
     }
   }
-  return { due: due.length, ended, failed };
+  return { counts: { due: due.length, ended, failed }, next };
 }

@@ -6,7 +6,8 @@ import {
   type Logger,
   type RunFailure,
 } from "@ghouls/core";
-import type { ExpiredHold, Ledger } from "@ghouls/ledger";
+import type { ExpiredHold, Ledger, Position } from "@ghouls/ledger";
+import type { Page } from "../pages.ts";
 
 export interface HoldsOptions {
   readonly ledger: Pick<Ledger, "deliveries">;
@@ -27,16 +28,17 @@ export interface HoldCounts {
  * One page of hold expiry: a run that nobody released in time fails as `hold_expired`, and a later release is refused. A
  * release or a cancel that came first leaves nothing to do.
  */
-export async function expireHolds(options: HoldsOptions): Promise<HoldCounts> {
+export async function expireHolds(options: HoldsOptions, after?: Position): Promise<Page<HoldCounts>> {
   const { ledger, faults, log } = options;
-  const expired = await ledger.deliveries.expiredHolds(options.pageSize);
-  if (expired.length === 0) return { expired: 0, ended: 0, failed: 0 };
+  const { found: expired, next } = await ledger.deliveries.expiredHolds(options.pageSize, after);
+  if (expired.length === 0) return { counts: { expired: 0, ended: 0, failed: 0 }, next: undefined };
   await faults("holds.after-select", `${expired.length} expired`);
   const holds = (await Promise.all(expired.map((hold) => withFailure(hold, options)))).flat();
   const ended = await ledger.deliveries.expireHolds(holds);
   await faults("holds.after-expiry", `${ended.length} ended`);
   for (const { runId, status } of ended) log.info("a held run was not released in time", { runId, status });
-  return { expired: expired.length, ended: ended.length, failed: expired.length - holds.length };
+  const failed = expired.length - holds.length;
+  return { counts: { expired: expired.length, ended: ended.length, failed }, next };
 }
 
 /** A codec that fails keeps its own hold back for the next pass, and no other's. */

@@ -6,8 +6,9 @@ import {
   type Logger,
   type RunFailure,
 } from "@ghouls/core";
-import type { LapsedClaim, Ledger } from "@ghouls/ledger";
+import type { LapsedClaim, Ledger, Position } from "@ghouls/ledger";
 import type { Publisher } from "../../admission/publisher.ts";
+import type { Page } from "../pages.ts";
 
 export interface ReanimationOptions {
   readonly ledger: Pick<Ledger, "deliveries">;
@@ -28,6 +29,7 @@ export interface ReanimationCounts {
   readonly lapsed: number;
   readonly resumed: number;
   readonly failing: number;
+  readonly failed: number;
 }
 
 /**
@@ -37,11 +39,12 @@ export interface ReanimationCounts {
  */
 export async function reanimate(
   options: ReanimationOptions,
-  runIds: readonly string[] | null = null,
-): Promise<ReanimationCounts> {
+  where: { readonly after?: Position | undefined; readonly runIds?: readonly string[] } = {},
+): Promise<Page<ReanimationCounts>> {
   const { ledger, publisher, faults, log, settings } = options;
-  const lapsed = await ledger.deliveries.lapsed(options.pageSize, runIds);
-  if (lapsed.length === 0) return { lapsed: 0, resumed: 0, failing: 0 };
+  const { found: lapsed, next } = await ledger.deliveries.lapsed(options.pageSize, where);
+  if (lapsed.length === 0)
+    return { counts: { lapsed: 0, resumed: 0, failing: 0, failed: 0 }, next: undefined };
   await faults("reanimation.after-select", `${lapsed.length} lapsed`);
   const claims = (await Promise.all(lapsed.map((claim) => withFailure(claim, options)))).flat();
   const judged = await ledger.deliveries.settleLost(claims, settings);
@@ -50,11 +53,13 @@ export async function reanimate(
   for (const { runId, status, enqueueSeq } of judged)
     log.warn("a worker was lost", { runId, status, enqueueSeq });
   await Promise.all(resumed.map((one) => publisher.publish(one)));
-  return {
+  const counts = {
     lapsed: lapsed.length,
     resumed: resumed.length,
     failing: judged.filter((one) => one.status === "FAILING").length,
+    failed: lapsed.length - claims.length,
   };
+  return { counts, next };
 }
 
 type Judgeable = LapsedClaim & { readonly errorText: string; readonly errorDigest: string };
