@@ -3,12 +3,12 @@ import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Plugin } from "esbuild";
+import type { Metafile, Plugin } from "esbuild";
 import { GhoulsError, describeFailure } from "@ghouls/core";
 import { digestManifest, loadConfig, type DigestManifest } from "ghouls";
 import { ENTRIES, type Entry } from "../plan/functions.ts";
 import { absentPackages } from "./absent.ts";
-import { copyOutside, outsideFiles } from "./outside.ts";
+import { askedOf, copyOutside, outsideFiles } from "./outside.ts";
 import { placeOf } from "./place.ts";
 import { buildSources, type Sources } from "./sources.ts";
 
@@ -50,8 +50,8 @@ export async function buildFunctions(options: BuildOptions): Promise<Built> {
     const workflows = await digestManifest(config, sources.read);
     const { external } = config.build;
     const parts: Parts = { configPath, root, manifest: workflows, sources, external };
-    await Promise.all(ENTRIES.map((entry) => bundle(entry, join(away, entry), parts)));
-    const outside = await outsideFiles(external, root);
+    const metafiles = await Promise.all(ENTRIES.map((entry) => bundle(entry, join(away, entry), parts)));
+    const outside = await outsideFiles(external, askedOf(metafiles, external, root), root);
     for (const entry of ENTRIES) await copyOutside(outside, join(away, entry));
     await place.fill(away);
     const functions = await Promise.all(ENTRIES.map((entry) => builtFunction(entry, join(place.out, entry))));
@@ -71,10 +71,10 @@ interface Parts {
   readonly external: readonly string[];
 }
 
-async function bundle(entry: Entry, folder: string, parts: Parts): Promise<void> {
+async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Metafile> {
   const { build } = await import("esbuild");
   try {
-    await build({
+    const { metafile } = await build({
       entryPoints: { index: fileURLToPath(import.meta.resolve(`@ghouls/functions/${entry}`)) },
       outdir: folder,
       absWorkingDir: parts.root,
@@ -97,8 +97,10 @@ async function bundle(entry: Entry, folder: string, parts: Parts): Promise<void>
       // A name of the user's own stays theirs: only what nobody declares is one of these.
       define: { __dirname: "ghoulsDirname", __filename: "ghoulsFilename" },
       logLevel: "silent",
+      metafile: true,
       plugins: [entrancePlugin(parts), absentPackages, parts.sources.plugin],
     });
+    return metafile;
   } catch (error) {
     throw new GhoulsError("configuration_invalid", `the function ${entry} cannot be bundled`, {
       fix: describeFailure(error).message.slice(0, 1_000),
