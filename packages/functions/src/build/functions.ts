@@ -11,6 +11,7 @@ import { absentPackages } from "./absent.ts";
 import { askedOf, copyOutside, outsideFiles } from "./outside.ts";
 import { placeOf } from "./place.ts";
 import { buildSources, type Sources } from "./sources.ts";
+import { tryOut } from "./trial.ts";
 
 export interface BuildOptions {
   /** Path of ghouls.config.ts. */
@@ -38,8 +39,9 @@ export interface Built {
 
 /**
  * Bundles the functions of a configuration, each as a folder for Lambda. The digests of its workflows are made over the
- * very texts that are bundled (design.md §5).
- * @throws GhoulsError configuration_invalid where the configuration cannot be loaded or bundled, or `out` holds something else or cannot be a folder
+ * very texts that are bundled (design.md §5). Each is loaded once before the build takes the place of an earlier one.
+ * @throws GhoulsError configuration_invalid where the configuration cannot be loaded or bundled, a bundle cannot be loaded,
+ * or `out` holds something else or cannot be a folder
  */
 export async function buildFunctions(options: BuildOptions): Promise<Built> {
   const { config, path: configPath, root } = await loadConfig(options.config);
@@ -53,6 +55,7 @@ export async function buildFunctions(options: BuildOptions): Promise<Built> {
     const metafiles = await Promise.all(ENTRIES.map((entry) => bundle(entry, join(away, entry), parts)));
     const outside = await outsideFiles(external, askedOf(metafiles, external, root), root);
     for (const entry of ENTRIES) await copyOutside(outside, join(away, entry));
+    await tryOut(ENTRIES.map((entry) => ({ entry, folder: join(away, entry) })));
     await place.fill(away);
     const functions = await Promise.all(ENTRIES.map((entry) => builtFunction(entry, join(place.out, entry))));
     return { build: await digestOfFolders(functions), functions, workflows };
