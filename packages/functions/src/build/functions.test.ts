@@ -98,6 +98,17 @@ describe("a build", () => {
     });
   });
 
+  it("means by the user's code what Node does, whatever a tsconfig.json says", async () => {
+    const root = await project({
+      "tsconfig.json": '{"compilerOptions":{"useDefineForClassFields":false}}',
+      "fields.ts": `class A { set x(value: number) { throw new Error("the setter of " + value); } }
+class B extends A { x = 1; }
+if (process.env["AWS_LAMBDA_FUNCTION_NAME"] !== undefined) new B();`,
+      "ghouls.config.ts": `import "./fields.ts";\n${CONFIG}`,
+    });
+    expect((await build(root)).functions).toHaveLength(6);
+  });
+
   it("gives a CommonJS package what it knows of itself, and leaves the user's own names alone", async () => {
     const root = await project({
       "node_modules/old/package.json": '{"name":"old","main":"index.js"}',
