@@ -98,6 +98,20 @@ describe("a build", () => {
     });
   });
 
+  it("names the package of a binary, which cannot be bundled, with what to do", async () => {
+    const root = await project({
+      "node_modules/@swift/hash/package.json": '{"name":"@swift/hash","main":"index.js"}',
+      "node_modules/@swift/hash/index.js": 'module.exports = require("./build/hash.node");',
+      "node_modules/@swift/hash/build/hash.node": "",
+      "late.ts": `export const load = () => import("@swift/hash");`,
+      "ghouls.config.ts": `${CONFIG}export { load } from "./late.ts";\n`,
+    });
+    await expect(build(root)).rejects.toMatchObject({
+      code: "configuration_invalid",
+      fix: expect.stringContaining('name it in build: { external: ["@swift/hash"] }'),
+    });
+  });
+
   it("means by the user's code what Node does, whatever a tsconfig.json says", async () => {
     const root = await project({
       "tsconfig.json": '{"compilerOptions":{"useDefineForClassFields":false}}',

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Metafile, Plugin } from "esbuild";
+import type { BuildFailure, Metafile, Plugin } from "esbuild";
 import { GhoulsError, describeFailure } from "@ghouls/core";
 import { digestManifest, loadConfig, type DigestManifest } from "ghouls";
 import { ENTRIES, type Entry } from "../plan/functions.ts";
@@ -107,10 +107,21 @@ async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Metaf
     return metafile;
   } catch (error) {
     throw new GhoulsError("configuration_invalid", `the function ${entry} cannot be bundled`, {
-      fix: describeFailure(error).message.slice(0, 1_000),
+      fix: `${nativeFix(error)}${describeFailure(error).message.slice(0, 1_000)}`,
       cause: error,
     });
   }
+}
+
+/** A binary is for the machine that loads it, beside the code that asks for it. */
+function nativeFix(error: unknown): string {
+  const { errors = [] } = error as Partial<BuildFailure>;
+  const native = errors.find(({ text }) => text.includes('".node" files'));
+  if (native === undefined) return "";
+  const found = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(
+    native.location?.file ?? "",
+  )?.[1];
+  return `${found ?? "A package"} has a binary, which cannot be bundled: name it in build: { external: ["${found ?? "…"}"] }. `;
 }
 
 /** A folder's own tsconfig.json changes nothing: Node, which runs the same code in development, reads none. */
