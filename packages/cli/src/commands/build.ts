@@ -15,7 +15,7 @@ export function addBuild(program: Command, context: Context): void {
   const command = withJson(program.command("build"))
     .description("bundle the functions, each as a folder for Lambda")
     .option("--config <file>", "the configuration", "ghouls.config.ts")
-    .option("--out <folder>", "where they go; what an earlier build left there is gone", ".ghouls/functions");
+    .option("--out <folder>", "where they go; takes the place of an earlier build", ".ghouls/functions");
   const options = () => command.opts<BuildCommandOptions>();
   command.action(act(context, options, () => build(context.io, options())));
 }

@@ -1,50 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterAll, describe, expect, it } from "vitest";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
 import { digestManifest, loadConfig } from "ghouls";
 import { buildFunctions } from "./functions.ts";
+import { CONFIG, HELLO, project } from "./project.support.ts";
 import { buildSources } from "./sources.ts";
 
-const MODULES = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
-const folders: string[] = [];
-afterAll(async () => {
-  for (const folder of folders) await rm(folder, { recursive: true, force: true });
-});
-
-/** A user's project, with the packages of this repository. */
-async function project(files: Readonly<Record<string, string>> = {}): Promise<string> {
-  const root = await mkdtemp(join(tmpdir(), "ghouls-build-"));
-  folders.push(root);
-  const all = {
-    "package.json": '{"type":"module"}',
-    "hello.ts": HELLO,
-    "ghouls.config.ts": CONFIG,
-    ...files,
-  };
-  for (const [name, text] of Object.entries(all)) {
-    await mkdir(dirname(join(root, name)), { recursive: true });
-    await writeFile(join(root, name), text);
-  }
-  // A folder of its own, so that a test can put a package beside ours.
-  await mkdir(join(root, "node_modules"), { recursive: true });
-  for (const name of ["ghouls", "zod"]) await symlink(join(MODULES, name), join(root, "node_modules", name));
-  return root;
-}
-
-const HELLO = `import { workflow } from "ghouls";
-import * as z from "zod";
-export const hello = workflow({
-  name: "hello", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
-  run: async (ctx, { name }) => ctx.step("greet", () => "Good evening, " + name),
-});
-`;
-const CONFIG = `import { defineConfig } from "ghouls";
-import { hello } from "./hello.ts";
-export default defineConfig({ workflows: [hello] });
-`;
 const build = (root: string, out = "built") =>
   buildFunctions({ config: join(root, "ghouls.config.ts"), out: join(root, out) });
 
@@ -83,12 +46,36 @@ describe("a build", () => {
     expect((await build(root, "one")).build).not.toBe(first.build);
   });
 
-  it("empties what an earlier build left, and nothing else", async () => {
+  it("replaces what an earlier build left once it is whole; one that fails leaves that as it is", async () => {
     const root = await project({ "kept/notes.txt": "mine" });
-    await build(root);
+    const first = await build(root);
     await writeFile(join(root, "built", "stale.mjs"), "");
-    await build(root);
-    expect(await readdir(join(root, "built"))).not.toContain("stale.mjs");
+    await writeFile(
+      join(root, "ghouls.config.ts"),
+      `${CONFIG}export const late = () => import("./nowhere.ts");\n`,
+    );
+    await expect(build(root)).rejects.toMatchObject({ code: "configuration_invalid" });
+    expect(await readdir(join(root, "built"))).toContain("stale.mjs");
+    await writeFile(join(root, "ghouls.config.ts"), CONFIG);
+    expect((await build(root)).build).toBe(first.build);
+    expect(await readdir(join(root, "built"))).toEqual([
+      ".ghouls-build",
+      "admission",
+      "api",
+      "migrate",
+      "preflight",
+      "reconciler",
+      "worker",
+    ]);
+    // Nothing of the builds lies about beside it.
+    expect(await readdir(root)).toEqual([
+      "built",
+      "ghouls.config.ts",
+      "hello.ts",
+      "kept",
+      "node_modules",
+      "package.json",
+    ]);
     await expect(build(root, "kept")).rejects.toMatchObject({
       code: "configuration_invalid",
       fix: expect.stringContaining("--out"),
@@ -109,6 +96,31 @@ describe("a build", () => {
       code: "configuration_invalid",
       fix: expect.stringContaining("nowhere.ts"),
     });
+  });
+
+  it("names the package of a binary, which cannot be bundled, with what to do", async () => {
+    const root = await project({
+      "node_modules/@swift/hash/package.json": '{"name":"@swift/hash","main":"index.js"}',
+      "node_modules/@swift/hash/index.js": 'module.exports = require("./build/hash.node");',
+      "node_modules/@swift/hash/build/hash.node": "",
+      "late.ts": `export const load = () => import("@swift/hash");`,
+      "ghouls.config.ts": `${CONFIG}export { load } from "./late.ts";\n`,
+    });
+    await expect(build(root)).rejects.toMatchObject({
+      code: "configuration_invalid",
+      fix: expect.stringContaining('name it in build: { external: ["@swift/hash"] }'),
+    });
+  });
+
+  it("means by the user's code what Node does, whatever a tsconfig.json says", async () => {
+    const root = await project({
+      "tsconfig.json": '{"compilerOptions":{"useDefineForClassFields":false}}',
+      "fields.ts": `class A { set x(value: number) { throw new Error("the setter of " + value); } }
+class B extends A { x = 1; }
+if (process.env["AWS_LAMBDA_FUNCTION_NAME"] !== undefined) new B();`,
+      "ghouls.config.ts": `import "./fields.ts";\n${CONFIG}`,
+    });
+    expect((await build(root)).functions).toHaveLength(6);
   });
 
   it("gives a CommonJS package what it knows of itself, and leaves the user's own names alone", async () => {

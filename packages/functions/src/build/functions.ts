@@ -1,19 +1,22 @@
 import { createHash } from "node:crypto";
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Plugin } from "esbuild";
-import { GhoulsError } from "@ghouls/core";
+import type { BuildFailure, Metafile, Plugin } from "esbuild";
+import { GhoulsError, describeFailure } from "@ghouls/core";
 import { digestManifest, loadConfig, type DigestManifest } from "ghouls";
 import { ENTRIES, type Entry } from "../plan/functions.ts";
 import { absentPackages } from "./absent.ts";
-import { copyOutside, outsideFiles, type OutsideFile } from "./outside.ts";
+import { askedOf, copyOutside, outsideFiles } from "./outside.ts";
+import { placeOf } from "./place.ts";
 import { buildSources, type Sources } from "./sources.ts";
+import { tryOut } from "./trial.ts";
 
 export interface BuildOptions {
   /** Path of ghouls.config.ts. */
   readonly config: string;
-  /** Folder that gets one folder for each function. What it held is gone. */
+  /** Folder that gets one folder for each function. What an earlier build left there is gone once this one is whole. */
   readonly out: string;
 }
 
@@ -34,25 +37,32 @@ export interface Built {
   readonly workflows: DigestManifest;
 }
 
-/** Marks a folder as one that a build may empty. */
-const MARK = ".ghouls-build";
-
 /**
  * Bundles the functions of a configuration, each as a folder for Lambda. The digests of its workflows are made over the
- * very texts that are bundled (design.md §5).
- * @throws GhoulsError configuration_invalid where the configuration cannot be loaded or bundled, or `out` holds something else
+ * very texts that are bundled (design.md §5). Each is loaded once before the build takes the place of an earlier one.
+ * @throws GhoulsError configuration_invalid where the configuration cannot be loaded or bundled, a bundle cannot be loaded,
+ * or `out` holds something else or cannot be a folder
  */
 export async function buildFunctions(options: BuildOptions): Promise<Built> {
   const { config, path: configPath, root } = await loadConfig(options.config);
-  const out = resolve(options.out);
-  await emptied(out);
-  const sources = buildSources();
-  const workflows = await digestManifest(config, sources.read);
-  const { external } = config.build;
-  const outside = await outsideFiles(external, root);
-  const parts: Parts = { configPath, root, manifest: workflows, sources, external, outside };
-  const functions = await Promise.all(ENTRIES.map((entry) => bundle(entry, join(out, entry), parts)));
-  return { build: await digestOfFolders(functions), functions, workflows };
+  const place = await placeOf(options.out);
+  const away = await mkdtemp(join(tmpdir(), "ghouls-build-"));
+  try {
+    const sources = buildSources();
+    const workflows = await digestManifest(config, sources.read);
+    const { external } = config.build;
+    const parts: Parts = { configPath, root, manifest: workflows, sources, external };
+    const metafiles = await Promise.all(ENTRIES.map((entry) => bundle(entry, join(away, entry), parts)));
+    const outside = await outsideFiles(external, askedOf(metafiles, external, root), root);
+    for (const entry of ENTRIES) await copyOutside(outside, join(away, entry));
+    await tryOut(ENTRIES.map((entry) => ({ entry, folder: join(away, entry) })));
+    await place.fill(away);
+    const functions = await Promise.all(ENTRIES.map((entry) => builtFunction(entry, join(place.out, entry))));
+    return { build: await digestOfFolders(functions), functions, workflows };
+  } finally {
+    await rm(away, { recursive: true, force: true });
+    await place.leave();
+  }
 }
 
 interface Parts {
@@ -60,16 +70,14 @@ interface Parts {
   readonly root: string;
   readonly manifest: DigestManifest;
   readonly sources: Sources;
-  /** Packages that are deployed beside the bundle, and their files. */
+  /** Packages that are deployed beside the bundle. */
   readonly external: readonly string[];
-  readonly outside: readonly OutsideFile[];
 }
 
-async function bundle(entry: Entry, folder: string, parts: Parts): Promise<BuiltFunction> {
+async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Metafile> {
   const { build } = await import("esbuild");
-  await mkdir(folder, { recursive: true });
   try {
-    await build({
+    const { metafile } = await build({
       entryPoints: { index: fileURLToPath(import.meta.resolve(`@ghouls/functions/${entry}`)) },
       outdir: folder,
       absWorkingDir: parts.root,
@@ -86,21 +94,40 @@ async function bundle(entry: Entry, folder: string, parts: Parts): Promise<Built
       minifyWhitespace: true,
       minifySyntax: true,
       legalComments: "none",
+      tsconfigRaw: AS_NODE_STRIPS,
       // Digests are made at the build; the native bindings of pg are another driver.
       external: ["esbuild", "pg-native", ...parts.external.flatMap((name) => [name, `${name}/*`])],
       banner: { js: COMMONJS },
       // A name of the user's own stays theirs: only what nobody declares is one of these.
       define: { __dirname: "ghoulsDirname", __filename: "ghoulsFilename" },
       logLevel: "silent",
+      metafile: true,
       plugins: [entrancePlugin(parts), absentPackages, parts.sources.plugin],
     });
+    return metafile;
   } catch (error) {
     throw new GhoulsError("configuration_invalid", `the function ${entry} cannot be bundled`, {
-      fix: (error instanceof Error ? error.message : String(error)).slice(0, 1_000),
+      fix: `${nativeFix(error)}${describeFailure(error).message.slice(0, 1_000)}`,
       cause: error,
     });
   }
-  await copyOutside(parts.outside, folder);
+}
+
+/** A binary is for the machine that loads it, beside the code that asks for it. */
+function nativeFix(error: unknown): string {
+  const { errors = [] } = error as Partial<BuildFailure>;
+  const native = errors.find(({ text }) => text.includes('".node" files'));
+  if (native === undefined) return "";
+  const found = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(
+    native.location?.file ?? "",
+  )?.[1];
+  return `${found ?? "A package"} has a binary, which cannot be bundled: name it in build: { external: ["${found ?? "…"}"] }. `;
+}
+
+/** A folder's own tsconfig.json changes nothing: Node, which runs the same code in development, reads none. */
+const AS_NODE_STRIPS = { compilerOptions: { verbatimModuleSyntax: true, useDefineForClassFields: true } };
+
+async function builtFunction(entry: Entry, folder: string): Promise<BuiltFunction> {
   return { entry, folder, handler: "index.handler", bytes: await bytesOf(folder) };
 }
 
@@ -127,19 +154,6 @@ function entrancePlugin({ configPath, manifest }: Parts): Plugin {
       }));
     },
   };
-}
-
-/** Empties a folder that a build made; one that holds anything else is not ours to empty. */
-async function emptied(out: string): Promise<void> {
-  await mkdir(out, { recursive: true });
-  const names = await readdir(out);
-  if (names.length > 0 && !names.includes(MARK)) {
-    throw new GhoulsError("configuration_invalid", `${out} is not empty, and no build made it`, {
-      fix: "Name an empty folder with --out.",
-    });
-  }
-  await Promise.all(names.map((name) => rm(join(out, name), { recursive: true, force: true })));
-  await writeFile(join(out, MARK), "Made by ghouls build; the next build empties this folder.\n");
 }
 
 async function filesOf(folder: string): Promise<string[]> {
