@@ -1,4 +1,4 @@
-import { parseIntoClientConfig } from "pg-connection-string";
+import { addressOf } from "./address.ts";
 import type { Answer, ConnectionPool, DriverName, OpenPool, Question } from "./drivers/driver.ts";
 import { neonPool } from "./drivers/neon.ts";
 import { openPgPool } from "./drivers/pg.ts";
@@ -191,8 +191,8 @@ export class Connections {
 
   async #open(connectionString: string): Promise<Generation> {
     const { driver = "pg", neonProxy, password } = this.#options;
+    const address = addressOf(connectionString);
     const openPool: OpenPool = driver === "neon" ? await neonPool(neonProxy) : openPgPool;
-    const address = parseIntoClientConfig(connectionString);
     // From here to its entry nothing is awaited: a close either refuses this pool or ends it.
     this.#assertOpen();
     const pool = openPool({

@@ -2,11 +2,14 @@ import { spawnSync } from "node:child_process";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { digestManifest, loadConfig } from "ghouls";
 import { buildFunctions } from "./functions.ts";
 import { CONFIG, HELLO, project } from "./project.support.ts";
 import { buildSources } from "./sources.ts";
+
+// A build parses some eight hundred files six times.
+vi.setConfig({ testTimeout: 120_000 });
 
 const build = (root: string, out = "built") =>
   buildFunctions({ config: join(root, "ghouls.config.ts"), out: join(root, out) });

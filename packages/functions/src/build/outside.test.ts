@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { cp, mkdir, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, it, test } from "vitest";
+import { expect, it, test, vi } from "vitest";
 import { buildFunctions } from "./functions.ts";
 import { askedOf, outsideFiles } from "./outside.ts";
 import { CONFIG, folder, project } from "./project.support.ts";
@@ -56,6 +56,9 @@ import { word as sub } from "dual/sub";
 import { word as modern } from "modern";
 import strict from "strict";
 import lib from "lib";
+
+// A build parses some eight hundred files six times.
+vi.setConfig({ testTimeout: 120_000 });
 const late = await import("dual");
 console.log([dual, sub, modern, strict.word, lib.word, late.word].join());
 `,
