@@ -47,11 +47,7 @@ describe("a failed statement is", () => {
       routine: "RevalidateCachedQuery",
     });
     expect(classify(stale, true)).toEqual({ kind: "retry", sqlState: "0A000" });
-<<<<<<< HEAD
-    expect(isPlanStale({ code: stale.code, routine: stale.routine })).toBe(false);
-=======
     expect(isPlanStale(coded("0A000"))).toBe(false);
->>>>>>> 43ee5d6c83d1c8a84323c055c32b68f7781f4fce
   });
 
   test.each([

@@ -7,6 +7,9 @@ import { buildFunctions } from "./functions.ts";
 import { askedOf, outsideFiles } from "./outside.ts";
 import { CONFIG, folder, project } from "./project.support.ts";
 
+// A build parses some eight hundred files six times.
+vi.setConfig({ testTimeout: 120_000 });
+
 const manifest = (name: string, more: object) => JSON.stringify({ name, version: "1.0.0", ...more });
 const ESM = (word: string) => `export const word = "${word}";\n`;
 const CJS = (word: string) => `exports.word = "${word}";\n`;
@@ -56,9 +59,6 @@ import { word as sub } from "dual/sub";
 import { word as modern } from "modern";
 import strict from "strict";
 import lib from "lib";
-
-// A build parses some eight hundred files six times.
-vi.setConfig({ testTimeout: 120_000 });
 const late = await import("dual");
 console.log([dual, sub, modern, strict.word, lib.word, late.word].join());
 `,
