@@ -22,15 +22,16 @@ export function makeQueues(
   return plan.queues.map((one) => ({ plan: one, queue: makeQueue(components, one, references) }));
 }
 
+/** The word goes before the queue's name: at its end, a queue could be called like another one's dead letters. */
 function makeQueue({ sst }: Components, plan: QueuePlan, references: References): Queue {
   const { name, deadLetter } = plan;
   const dead = new sst.aws.Queue(
-    logicalName(`${name}-dead-letter`),
+    logicalName(`dead-letter-${name}`),
     { transform: { queue: encrypted(deadLetter.retentionSeconds) } },
     kept(),
   );
   const queue = new sst.aws.Queue(
-    logicalName(name),
+    logicalName(`queue-${name}`),
     {
       visibilityTimeout: `${plan.visibilitySeconds} seconds`,
       dlq: { queue: dead.arn, retry: deadLetter.maxReceiveCount },
@@ -68,7 +69,7 @@ export function guardQueue(
   { plan, queue }: MadeQueue,
   senders: readonly Value<string>[],
 ): void {
-  new aws.sqs.QueuePolicy(logicalName(`${plan.name}-policy`), {
+  new aws.sqs.QueuePolicy(logicalName(`policy-${plan.name}`), {
     queueUrl: queue.url,
     policy: $util.all([queue.arn, $util.all([...senders])]).apply(([arn, roles]) =>
       JSON.stringify({

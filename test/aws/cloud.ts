@@ -178,9 +178,9 @@ export function deployedCloud(): Cloud {
   };
 }
 
-/** "runs" as it stands in the name of its queue: "GhoulsRuns". */
+/** "runs" as it stands in the name of its queue: "GhoulsQueueRuns". */
 function pascal(queue: string): string {
-  return `Ghouls${queue.charAt(0).toUpperCase()}${queue.slice(1)}`;
+  return `GhoulsQueue${queue.charAt(0).toUpperCase()}${queue.slice(1)}`;
 }
 
 /** A database with the two roles and nothing else: the deploy itself migrates it. */

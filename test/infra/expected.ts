@@ -24,14 +24,18 @@ const HINT = "when ForAllValues:StringEquals dynamodb:LeadingKeys reconciler";
 const lowersHint = `dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`;
 const consumes = (queue: string) =>
   `sqs:ChangeMessageVisibility, sqs:DeleteMessage, sqs:GetQueueAttributes, sqs:ReceiveMessage on ${queue}`;
-const sendsToBoth = "sqs:SendMessage on GhoulsRitesQueue, GhoulsRunsQueue";
+const sendsToBoth = "sqs:SendMessage on GhoulsQueueRitesQueue, GhoulsQueueRunsQueue";
 
 /** What each function may do, by hand: a new permission is a decision, and is written here first. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   GhoulsAdmission: [sendsToBoth, lowersHint],
   GhoulsApi: [],
-  GhoulsWorkerRuns: [consumes("GhoulsRunsQueue"), "sqs:SendMessage on GhoulsRunsQueue", lowersHint],
-  GhoulsWorkerRites: [consumes("GhoulsRitesQueue"), "sqs:SendMessage on GhoulsRitesQueue", lowersHint],
+  GhoulsWorkerRuns: [consumes("GhoulsQueueRunsQueue"), "sqs:SendMessage on GhoulsQueueRunsQueue", lowersHint],
+  GhoulsWorkerRites: [
+    consumes("GhoulsQueueRitesQueue"),
+    "sqs:SendMessage on GhoulsQueueRitesQueue",
+    lowersHint,
+  ],
   GhoulsReconciler: [sendsToBoth, `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`],
   GhoulsMigrate: [],
   GhoulsPreflight: [],
@@ -67,8 +71,8 @@ export function expectedOf(access: Access, senders: readonly string[] = []): Exp
     reconciler: "GhoulsReconciler",
     routes: ROUTES,
     senders: {
-      GhoulsRuns: ["GhoulsAdmission", "GhoulsWorkerRuns", "GhoulsReconciler", ...senders],
-      GhoulsRites: ["GhoulsAdmission", "GhoulsWorkerRites", "GhoulsReconciler", ...senders],
+      GhoulsQueueRuns: ["GhoulsAdmission", "GhoulsWorkerRuns", "GhoulsReconciler", ...senders],
+      GhoulsQueueRites: ["GhoulsAdmission", "GhoulsWorkerRites", "GhoulsReconciler", ...senders],
     },
     permissions: permissionsWith(access),
     patterns: {

@@ -62,7 +62,7 @@ export const permissions: Check = (graph, expected) => {
   });
 };
 
-/** What each role may do, in words: "sqs:SendMessage on GhoulsRunsQueue". A role goes by its component's name. */
+/** What each role may do, in words: "sqs:SendMessage on GhoulsQueueRunsQueue". A role goes by its component's name. */
 function permissionsOf(graph: Graph): Record<string, string[]> {
   return Object.fromEntries(
     roles(graph).map((role) => [

@@ -4,7 +4,7 @@ import { Policy, json } from "./policies.ts";
 
 /** A resource with those of its inputs that a check reads. */
 interface Typed<T> {
-  /** Its logical name in the program, such as "GhoulsRunsQueue". */
+  /** Its logical name in the program, such as "GhoulsQueueRunsQueue". */
   readonly name: string;
   readonly resource: Resource;
   readonly inputs: T;

@@ -121,7 +121,7 @@ export const EDGE_MUTATIONS: readonly Mutation[] = [
     check: REMOVAL,
     what: "production's messages would go with a queue",
     of: "production",
-    change: resource("GhoulsRunsQueue", (one) => {
+    change: resource("GhoulsQueueRunsQueue", (one) => {
       const { retainOnDelete: _, ...others } = one;
       return others;
     }),

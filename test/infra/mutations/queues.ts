@@ -1,14 +1,14 @@
 import { all, added, inputs, inputsWithout, text, without, type Mutation } from "./mutation.ts";
 
-const RUNS = "GhoulsRunsQueue";
-const DEAD = "GhoulsRunsDeadLetterQueue";
+const RUNS = "GhoulsQueueRunsQueue";
+const DEAD = "GhoulsDeadLetterRunsQueue";
 const arn = (name: string) => `arn:aws:sqs:us-east-1:123456789012:ghouls-test-${name}-bdvfbzta`;
 const worker = (name: string) =>
   `arn:aws:lambda:us-east-1:123456789012:function:ghouls-test-${name}Function-bdvfbzta`;
 const redrive = (target: string, maxReceiveCount: number) => ({
   redrivePolicy: JSON.stringify({ deadLetterTargetArn: arn(target), maxReceiveCount }),
 });
-const RUNS_MAPPING = /^GhoulsRunsSubscriber.*EventSourceMapping$/;
+const RUNS_MAPPING = /^GhoulsQueueRunsSubscriber.*EventSourceMapping$/;
 
 const REDRIVE = "every queue has a dead-letter queue of its own that it redrives to late";
 const CONSUMPTION = "every queue is taken from by one function of its own";
@@ -19,7 +19,7 @@ export const QUEUE_MUTATIONS: readonly Mutation[] = [
   {
     check: REDRIVE,
     what: "it gives up after three receives",
-    change: inputs(RUNS, redrive("GhoulsRunsDeadLetterQueue", 3)),
+    change: inputs(RUNS, redrive("GhoulsDeadLetterRunsQueue", 3)),
   },
   { check: REDRIVE, what: "its dead-letter queue is gone", change: without(DEAD) },
   {
@@ -30,7 +30,7 @@ export const QUEUE_MUTATIONS: readonly Mutation[] = [
   {
     check: REDRIVE,
     what: "it shares another queue's",
-    change: all(inputs(RUNS, redrive("GhoulsRitesDeadLetterQueue", 20)), without(DEAD)),
+    change: all(inputs(RUNS, redrive("GhoulsDeadLetterRitesQueue", 20)), without(DEAD)),
   },
   {
     check: "dead-letter queues keep messages for 14 days",
@@ -65,7 +65,7 @@ export const QUEUE_MUTATIONS: readonly Mutation[] = [
       inputs(DEAD, { visibilityTimeoutSeconds: 900 }),
       added("aws:lambda/eventSourceMapping:EventSourceMapping", "Second", {
         batchSize: 1,
-        eventSourceArn: arn("GhoulsRunsDeadLetterQueue"),
+        eventSourceArn: arn("GhoulsDeadLetterRunsQueue"),
         functionName: worker("GhoulsReconciler"),
         functionResponseTypes: ["ReportBatchItemFailures"],
         scalingConfig: { maximumConcurrency: 2 },
@@ -93,35 +93,35 @@ export const QUEUE_MUTATIONS: readonly Mutation[] = [
     what: "it waits for a batch to fill",
     change: inputs(RUNS_MAPPING, { maximumBatchingWindowInSeconds: 5 }),
   },
-  { check: GUARD, what: "it has no policy", change: without("GhoulsRunsPolicy") },
+  { check: GUARD, what: "it has no policy", change: without("GhoulsPolicyRuns") },
   {
     check: GUARD,
     what: "it has a second policy, which replaces the first",
     change: added("aws:sqs/queuePolicy:QueuePolicy", "Second", {
-      queueUrl: "https://sqs.us-east-1.amazonaws.com/123456789012/ghouls-test-GhoulsRunsQueue-bdvfbzta",
+      queueUrl: "https://sqs.us-east-1.amazonaws.com/123456789012/ghouls-test-GhoulsQueueRunsQueue-bdvfbzta",
       policy: { Version: "2012-10-17", Statement: [] },
     }),
   },
   {
     check: GUARD,
     what: "the API's role may send",
-    change: text("GhoulsRunsPolicy", "GhoulsAdmissionRole", "GhoulsApiRole"),
+    change: text("GhoulsPolicyRuns", "GhoulsAdmissionRole", "GhoulsApiRole"),
   },
   {
     check: GUARD,
     what: "everybody of the account may send",
-    change: text("GhoulsRunsPolicy", "sqs:SendMessage", "sqs:PurgeQueue"),
+    change: text("GhoulsPolicyRuns", "sqs:SendMessage", "sqs:PurgeQueue"),
   },
   {
     check: GUARD,
     what: "plain HTTP is taken",
-    change: text("GhoulsRunsPolicy", "aws:SecureTransport", "aws:ViaAWSService"),
+    change: text("GhoulsPolicyRuns", "aws:SecureTransport", "aws:ViaAWSService"),
   },
   {
     check: GUARD,
     what: "everybody is let in",
     change: text(
-      "GhoulsRunsPolicy",
+      "GhoulsPolicyRuns",
       '\\"Deny\\",\\"Principal\\":\\"*\\",\\"Action\\":\\"sqs:SendMessage',
       '\\"Allow\\",\\"Principal\\":\\"*\\",\\"Action\\":\\"sqs:SendMessage',
     ),

@@ -71,6 +71,6 @@ export const WATCHING_MUTATIONS: readonly Mutation[] = [
   {
     check: DASHBOARD,
     what: "dead letters are not on it",
-    change: unseen("ghouls-test-GhoulsRunsDeadLetterQueue-bdvfbzta"),
+    change: unseen("ghouls-test-GhoulsDeadLetterRunsQueue-bdvfbzta"),
   },
 ];

@@ -94,6 +94,19 @@ test("a package that is required is there as it is required", async () => {
   ]);
 });
 
+test("a project that is reached through a link has the same files", async () => {
+  const root = await withLinks({});
+  const link = join(await folder(), "link");
+  await symlink(root, link);
+  const asked = [{ specifier: "strict", as: "import", importer: join(link, "a.ts") }] as const;
+  expect(await targets(link, ["strict"], asked)).toEqual([
+    "node_modules/needed/i.js",
+    "node_modules/needed/package.json",
+    "node_modules/strict/i.js",
+    "node_modules/strict/package.json",
+  ]);
+});
+
 test("a package that no import names is there both ways: something loads it by its name", async () => {
   const root = await withLinks({});
   expect(await targets(root, ["dual"], [])).toEqual([

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { copyFile, lstat, mkdir, readFile } from "node:fs/promises";
 import { dirname, join, parse, relative, sep } from "node:path";
 import type { Metafile } from "esbuild";
@@ -47,9 +47,10 @@ function externals(imports: readonly { readonly path: string; readonly external?
 export async function outsideFiles(
   packages: readonly string[],
   asked: readonly Asked[],
-  root: string,
+  from: string,
 ): Promise<OutsideFile[]> {
   if (packages.length === 0) return [];
+  const root = realpathSync(from);
   const { files, links } = await traced(entrances(packages, asked, root), root);
   const byFolder = Map.groupBy(files, (file) => folderOf(file) ?? "");
   const placed = placedOrRefused(links, root);
@@ -62,8 +63,8 @@ export async function outsideFiles(
   }
   const all = placed.flatMap(({ folder, at }) =>
     [...new Set([join(folder, "package.json"), ...(byFolder.get(folder) ?? [])])]
-      .filter((from) => existsSync(from))
-      .map((from) => ({ from, to: join(at, relative(folder, from)) })),
+      .filter((file) => existsSync(file))
+      .map((file) => ({ from: file, to: join(at, relative(folder, file)) })),
   );
   return all.toSorted((a, b) => (a.to < b.to ? -1 : 1));
 }
@@ -91,7 +92,8 @@ function entrances(packages: readonly string[], asked: readonly Asked[], root: s
   return [...asked, ...loose].map(({ specifier, as, importer }, index) => {
     const name = JSON.stringify(specifier);
     const [text, ending] = as === "import" ? [`import ${name};`, "mjs"] : [`require(${name});`, "cjs"];
-    return { file: join(dirname(importer), `ghouls-outside-${index}.${ending}`), text };
+    // Real, as the tracing calls it.
+    return { file: join(realpathSync(dirname(importer)), `ghouls-outside-${index}.${ending}`), text };
   });
 }
 

@@ -217,6 +217,11 @@ test.each([
   ],
   ["a queue with one worker", () => plan({}, { queues: queues({ runs: { concurrency: 1 } }) }), /2 at least/],
   [
+    "a queue that is called like another but for its dashes",
+    () => plan({}, { queues: queues({ a1: {}, "a-1": {} }) }),
+    /Rename one/,
+  ],
+  [
     "a pool that no function needs",
     () => plan({}, { database: { schema: "ghouls", poolSize: 3 } }),
     /database\.poolSize to 2/,

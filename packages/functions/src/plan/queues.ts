@@ -35,6 +35,7 @@ const LEAST_CONCURRENCY = 2;
 
 /** @throws GhoulsError configuration_invalid where Lambda could not run a queue as it is configured */
 export function planQueues(queues: Readonly<Record<string, QueueSettings>>): QueuePlan[] {
+  refuseAlike(Object.keys(queues));
   return Object.entries(queues).map(([name, settings]) => {
     const timeout = Math.ceil(durationMs(settings.functionTimeout) / 1_000);
     if (timeout > LONGEST_TIMEOUT_SECONDS) {
@@ -69,6 +70,15 @@ export function planQueues(queues: Readonly<Record<string, QueueSettings>>): Que
       deadLetterArn: ref(`queue.${name}.deadLetter.arn`),
     };
   });
+}
+
+/** Names of resources have no dashes: "a-1" and "a1" would be one. */
+function refuseAlike(names: readonly string[]): void {
+  const groups = Map.groupBy(names, (name) => name.replaceAll("-", ""));
+  const alike = [...groups.values()].find(({ length }) => length > 1);
+  if (alike === undefined) return;
+  const [first = "", second = ""] = alike;
+  throw refused(second, `name without dashes is that of "${first}"`, "Rename one of the two.");
 }
 
 /** The function that serves a queue. */
