@@ -148,6 +148,11 @@ describe("what a function may do", () => {
     expect(new Set(stars)).toEqual(new Set(["EnterVpc"]));
   });
 
+  it("trusts the certificates of RDS, which Lambda has and Node does not load there", () => {
+    for (const { environment } of plan().functions)
+      expect(environment).toMatchObject({ NODE_EXTRA_CA_CERTS: "/var/runtime/ca-cert.pem" });
+  });
+
   it("reaches the table only where the hint is on", () => {
     const off = { reconciler: { hint: false } };
     for (const id of ["admission", "worker-runs", "reconciler"]) {
