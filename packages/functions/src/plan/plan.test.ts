@@ -207,10 +207,22 @@ describe("connections", () => {
     ).not.toThrow();
   });
 
-  it("cannot be reckoned where more is reserved than the account has", () => {
-    expect(refused(() => plan({ concurrency: { reserved: { admission: 10 } } })).message).toContain(
-      "the account has 10",
-    );
+  it("of an account that is small are not reserved: Lambda keeps 100 executions for all others", () => {
+    const reserving = (account: number, admission: number) => () =>
+      plan({ concurrency: { account, reserved: { admission } }, database: { maxConnections: 4_000 } });
+    expect(refused(reserving(10, 1))).toMatchObject({
+      message: expect.stringContaining("Lambda keeps 100 unreserved"),
+      fix: expect.stringMatching(/^Reserve nothing/),
+    });
+    expect(refused(reserving(120, 21)).fix).toMatch(/^Reserve 20 at most/);
+    expect(reserving(120, 20)).not.toThrow();
+  });
+
+  it("are not said to shrink by reservations that the account cannot make", () => {
+    const of = (account: number) =>
+      refused(() => plan({ concurrency: { account }, database: { maxConnections: 1 } })).fix;
+    expect(of(100)).not.toContain("reserve");
+    expect(of(101)).toContain("reserve executions");
   });
 });
 
