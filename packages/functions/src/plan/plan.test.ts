@@ -244,6 +244,7 @@ test.each([
     /database\.poolSize to 2/,
   ],
   ["a reservation for nobody", () => plan({ concurrency: { reserved: { worker: 1 } } }), /worker-runs/],
+  ["days that CloudWatch does not take", () => plan({ logDays: 2 } as never), /logDays: one of 1, 3, 5, 7/],
   ["an option that does not exist", () => plan({ vpcs: {} } as never), /vpcs/],
 ])("%s is refused, with what to do", (_what, make, fix) => {
   expect(refused(make)).toMatchObject({ code: "configuration_invalid", fix: expect.stringMatching(fix) });
