@@ -17,6 +17,9 @@ export interface ConnectionsPlan {
 /** A worker needs one for its statements, and one for the heartbeat that must not wait behind them. */
 const MOST_PER_ENVIRONMENT = 2;
 
+/** What Lambda keeps for functions without a reservation. Source: AWS Lambda, "Configuring reserved concurrency". */
+const UNRESERVED = 100;
+
 /**
  * The most connections that the functions can hold at once, held against what the server leaves to them. A function with
  * reserved executions cannot pass them; all others together cannot pass what the reservations leave of the account.
@@ -38,13 +41,7 @@ export function planConnections(
   const reserved = sum(reserving.map((one) => Math.min(one.reserved ?? 0, one.executions ?? Infinity)));
   const taken = sum(reserving.map((one) => one.reserved ?? 0));
   const left = concurrency.account - taken;
-  if (left < 1) {
-    throw new GhoulsError(
-      "configuration_invalid",
-      `${taken} executions are reserved, and the account has ${concurrency.account}`,
-      { fix: "Reserve less, or set concurrency.account to the account's limit." },
-    );
-  }
+  if (taken > 0 && left < UNRESERVED) throw tooMuchReserved(taken, concurrency.account);
   const others = sum(
     functions.filter((one) => one.reserved === null).map((one) => one.executions ?? Infinity),
   );
@@ -52,18 +49,33 @@ export function planConnections(
   const whileDeploying = environments * 2;
   const worst = whileDeploying * perEnvironment;
   if (worst > database.maxConnections) {
+    const reservable = left > UNRESERVED ? "reserve executions for admission and api, " : "";
     throw new GhoulsError(
       "configuration_invalid",
       `in the worst case the functions hold ${worst} connections, and database.maxConnections is ${database.maxConnections}`,
       {
         fix:
           `${environments} environments with ${perEnvironment} connections each, twice while a deploy replaces them: ` +
-          "lower queues.<name>.concurrency or database.poolSize, reserve executions for admission and api, put a pooler " +
+          `lower queues.<name>.concurrency or database.poolSize, ${reservable}put a pooler ` +
           "in front of PostgreSQL, or raise database.maxConnections to what the server really has.",
       },
     );
   }
   return { perEnvironment, environments, whileDeploying, worst, limit: database.maxConnections };
+}
+
+function tooMuchReserved(taken: number, account: number): GhoulsError {
+  const most = account - UNRESERVED;
+  return new GhoulsError(
+    "configuration_invalid",
+    `${taken} executions are reserved of the account's ${account}, and Lambda keeps ${UNRESERVED} unreserved`,
+    {
+      fix:
+        most > 0
+          ? `Reserve ${most} at most, or set concurrency.account to the account's limit.`
+          : "Reserve nothing: an account with so low a limit cannot. Set concurrency.account where its limit is higher, or ask AWS to raise it.",
+    },
+  );
 }
 
 function sum(numbers: readonly number[]): number {

@@ -38,6 +38,12 @@ const PREFLIGHT_TIMEOUT_SECONDS = 120;
 /** The scheduler delivers at least once: two may run at the same time. */
 const RECONCILER_EXECUTIONS = 2;
 
+/**
+ * Lambda's certificates, those of RDS among them, which Node 20 and later do not load there by themselves.
+ * Source: AWS Lambda, "Building Lambda functions with Node.js".
+ */
+const LAMBDA_CA_FILE = "/var/runtime/ca-cert.pem";
+
 interface Parts {
   readonly queues: readonly QueuePlan[];
   readonly settings: Readonly<Record<string, QueueSettings>>;
@@ -138,6 +144,7 @@ function planned(
     arn: ref(`function.${id}.arn`),
     ...shape,
     environment: {
+      NODE_EXTRA_CA_CERTS: LAMBDA_CA_FILE,
       DATABASE_DRIVER: options.database.driver,
       ...connection(as, options.database),
       GHOULS_SCHEMA: schema,

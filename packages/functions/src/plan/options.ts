@@ -2,6 +2,9 @@ import * as z from "zod";
 
 const count = (least: number, most: number) => z.int().min(least).max(most);
 
+/** Of what CloudWatch Logs takes. Source: "PutRetentionPolicy". */
+const LOG_DAYS = [1, 3, 5, 7, 14, 30, 60, 90, 180, 365] as const;
+
 /**
  * What a deployment decides besides the configuration. Plain data: what names a resource of an account (ids, ARNs) is given
  * where the plan is carried out, and stands in the plan as a reference.
@@ -47,7 +50,7 @@ export const PlanOptions = z.strictObject({
     .strictObject({ rate: count(1, 10_000).default(50), burst: count(1, 5_000).default(100) })
     .prefault({}),
   /** Days that logs are kept. */
-  logDays: z.union([1, 3, 5, 7, 14, 30, 60, 90, 180, 365].map((days) => z.literal(days))).default(30),
+  logDays: z.literal(LOG_DAYS, `one of ${LOG_DAYS.join(", ")}`).default(30),
   alarms: z
     .strictObject({
       /** Age of the oldest message at which an alarm sounds, in seconds. */

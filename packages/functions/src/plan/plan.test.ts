@@ -148,6 +148,11 @@ describe("what a function may do", () => {
     expect(new Set(stars)).toEqual(new Set(["EnterVpc"]));
   });
 
+  it("trusts the certificates of RDS, which Lambda has and Node does not load there", () => {
+    for (const { environment } of plan().functions)
+      expect(environment).toMatchObject({ NODE_EXTRA_CA_CERTS: "/var/runtime/ca-cert.pem" });
+  });
+
   it("reaches the table only where the hint is on", () => {
     const off = { reconciler: { hint: false } };
     for (const id of ["admission", "worker-runs", "reconciler"]) {
@@ -202,10 +207,22 @@ describe("connections", () => {
     ).not.toThrow();
   });
 
-  it("cannot be reckoned where more is reserved than the account has", () => {
-    expect(refused(() => plan({ concurrency: { reserved: { admission: 10 } } })).message).toContain(
-      "the account has 10",
-    );
+  it("of an account that is small are not reserved: Lambda keeps 100 executions for all others", () => {
+    const reserving = (account: number, admission: number) => () =>
+      plan({ concurrency: { account, reserved: { admission } }, database: { maxConnections: 4_000 } });
+    expect(refused(reserving(10, 1))).toMatchObject({
+      message: expect.stringContaining("Lambda keeps 100 unreserved"),
+      fix: expect.stringMatching(/^Reserve nothing/),
+    });
+    expect(refused(reserving(120, 21)).fix).toMatch(/^Reserve 20 at most/);
+    expect(reserving(120, 20)).not.toThrow();
+  });
+
+  it("are not said to shrink by reservations that the account cannot make", () => {
+    const of = (account: number) =>
+      refused(() => plan({ concurrency: { account }, database: { maxConnections: 1 } })).fix;
+    expect(of(100)).not.toContain("reserve");
+    expect(of(101)).toContain("reserve executions");
   });
 });
 
@@ -227,6 +244,7 @@ test.each([
     /database\.poolSize to 2/,
   ],
   ["a reservation for nobody", () => plan({ concurrency: { reserved: { worker: 1 } } }), /worker-runs/],
+  ["days that CloudWatch does not take", () => plan({ logDays: 2 } as never), /logDays: one of 1, 3, 5, 7/],
   ["an option that does not exist", () => plan({ vpcs: {} } as never), /vpcs/],
 ])("%s is refused, with what to do", (_what, make, fix) => {
   expect(refused(make)).toMatchObject({ code: "configuration_invalid", fix: expect.stringMatching(fix) });
