@@ -1,10 +1,7 @@
 import { join } from "node:path";
-import { expect, it, test, vi } from "vitest";
+import { expect, it, test } from "vitest";
 import { folder } from "./project.support.ts";
 import { tryOut } from "./trial.ts";
-
-// A build parses some eight hundred files six times.
-vi.setConfig({ testTimeout: 120_000 });
 
 const HANDLER = "export const handler = () => undefined;\n";
 
