@@ -255,7 +255,7 @@ describe("a database that", () => {
   test.skipIf(none)("has no connection left is out of reach, and is back when one is free", async () => {
     const taken = await own.client("application");
     await own.admin(`alter database ${own.name} connection limit 1`);
-    const ledger = own.ledger({ maxConnections: 1, connectPatienceMs: 300 });
+    const ledger = own.ledger({ maxConnections: 1, connectPatienceMs: 2_000 });
     const error = await thrown(ledger.runs.get({ tenantId: "acme", runId: randomUUID() }));
     expect(error).toMatchObject({ kind: "unavailable", code: "ledger_unavailable", sqlState: "53300" });
     expect(error.fix).toContain("DATABASE_URL");
