@@ -84,7 +84,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       output,
     });
     const view = await cloud.ended(runId, "DONE", 120_000);
-    expect(view.output).toMatchObject({ outcome: "PASSED" });
+    expect(view.output).toMatchObject({ decision: "PASSED" });
     expect(JSON.parse(readFileSync(join(output, "bom.json"), "utf8"))).toMatchObject({
       bomFormat: "CycloneDX",
     });
