@@ -1,8 +1,9 @@
 import type { AttributeValue, DynamoDB, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import type { FaultInjector, HintState, WakeHint } from "@ghouls/core";
-import { connectDynamo, type DynamoConnection } from "./dynamodb.ts";
+import type { AwsConnection } from "./connection.ts";
+import { connectDynamo } from "./dynamodb.ts";
 
-export interface DynamoHintOptions extends DynamoConnection {
+export interface DynamoHintOptions extends AwsConnection {
   /** The events table; its keys are the strings `pk` and `sk`. */
   readonly table: string;
   readonly faults: FaultInjector;

@@ -1,6 +1,6 @@
 import type { SQS } from "@aws-sdk/client-sqs";
 import { connect } from "./connection.ts";
-import type { SqsConnection } from "./connection.ts";
+import type { AwsConnection } from "./connection.ts";
 
 export interface QueueSpec {
   /** Its name at SQS. */
@@ -23,7 +23,7 @@ export interface QueueAddress {
  * @returns the addresses by name
  */
 export async function ensureQueues(
-  connection: SqsConnection,
+  connection: AwsConnection,
   specs: readonly QueueSpec[],
 ): Promise<ReadonlyMap<string, QueueAddress>> {
   const sqs = await connect(connection);

@@ -1,7 +1,7 @@
 export { openDynamoHint, type DynamoHint, type DynamoHintOptions } from "./dynamodb-hint.ts";
 export { ensureQueues } from "./ensure-queue.ts";
 export type { QueueAddress, QueueSpec } from "./ensure-queue.ts";
-export type { SqsConnection } from "./connection.ts";
+export type { AwsConnection } from "./connection.ts";
 export type { CallOptions, SqsApi } from "./sqs-api.ts";
 export { createSqsQueue, openSqs } from "./sqs-queue.ts";
 export type { SqsOptions, SqsQueue, SqsQueueOptions } from "./sqs-queue.ts";

@@ -6,7 +6,7 @@ import { noFaults } from "@ghouls/core";
 import { buildApp } from "fauxqs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ensureQueues } from "./ensure-queue.ts";
-import type { SqsConnection } from "./connection.ts";
+import type { AwsConnection } from "./connection.ts";
 import { createSqsQueue, openSqs } from "./sqs-queue.ts";
 import type { SqsQueue } from "./sqs-queue.ts";
 
@@ -17,7 +17,7 @@ const publication: Publication = {
   queue: "runs",
 };
 const app = buildApp({ logger: false });
-let connection: SqsConnection;
+let connection: AwsConnection;
 let queue: SqsQueue;
 let urls: Record<string, string>;
 

@@ -3,7 +3,7 @@ import type { FaultInjector, QueuePort, ReceivedMessage, ReceiveOptions } from "
 import { GhoulsError } from "@ghouls/core";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "./connection.ts";
-import type { SqsConnection } from "./connection.ts";
+import type { AwsConnection } from "./connection.ts";
 import { publishAll } from "./publish.ts";
 import type { SqsApi } from "./sqs-api.ts";
 
@@ -30,7 +30,7 @@ export interface SqsQueueOptions {
   readonly fairQueues?: boolean;
 }
 
-export interface SqsOptions extends Omit<SqsQueueOptions, "client">, SqsConnection {}
+export interface SqsOptions extends Omit<SqsQueueOptions, "client">, AwsConnection {}
 
 /** A queue that is opened by the first call. `close` ends its connections. */
 export interface SqsQueue extends QueuePort {

@@ -1,6 +1,6 @@
 import { GhoulsError, queueUrlVariable } from "@ghouls/core";
 import type { QueueSettings } from "@ghouls/core";
-import type { SqsConnection } from "@ghouls/aws";
+import type { AwsConnection } from "@ghouls/aws";
 import type { ProcessEnd } from "./child.ts";
 import type { HostLog } from "./log.ts";
 import { createQueues, startSqs } from "./sqs.ts";
@@ -9,7 +9,7 @@ import type { ProcessEntry } from "./state.ts";
 /** The queues, wherever they are. */
 export interface Queues {
   readonly urls: Readonly<Record<string, string>>;
-  readonly connection: SqsConnection;
+  readonly connection: AwsConnection;
   readonly processes: readonly ProcessEntry[];
   /** Where the server is embedded: resolves when it has ended. */
   readonly ended: Promise<ProcessEnd> | undefined;
@@ -90,7 +90,7 @@ function namedUrls(
   );
 }
 
-function credentials(env: NodeJS.ProcessEnv): Pick<SqsConnection, "credentials"> {
+function credentials(env: NodeJS.ProcessEnv): Pick<AwsConnection, "credentials"> {
   return env["AWS_ACCESS_KEY_ID"] === undefined && env["AWS_PROFILE"] === undefined
     ? { credentials: DUMMY }
     : {};

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { ensureQueues } from "@ghouls/aws";
-import type { SqsConnection } from "@ghouls/aws";
+import type { AwsConnection } from "@ghouls/aws";
 import { durationMs } from "@ghouls/core";
 import type { QueueSettings } from "@ghouls/core";
 import { endChild, entryPoint, startChild, untilReady } from "./child.ts";
@@ -52,7 +52,7 @@ export async function startSqs(options: {
  * @returns URL by name, with the server's own host: what fauxqs would say depends on how it was asked
  */
 export async function createQueues(
-  connection: SqsConnection & { readonly endpoint: string },
+  connection: AwsConnection & { readonly endpoint: string },
   queues: Readonly<Record<string, QueueSettings>>,
 ): Promise<Readonly<Record<string, string>>> {
   const specs = Object.entries(queues).map(([name, settings]) => ({

@@ -1,12 +1,6 @@
-import {
-  describeFailure,
-  sha256,
-  type Codec,
-  type FaultInjector,
-  type Logger,
-  type RunFailure,
-} from "@ghouls/core";
+import type { Codec, FaultInjector, Logger, RunFailure } from "@ghouls/core";
 import type { ExpiredHold, Ledger, Position } from "@ghouls/ledger";
+import { keptFailure, type KeptFailure } from "../kept-failure.ts";
 import type { Page } from "../pages.ts";
 
 export interface HoldsOptions {
@@ -41,25 +35,13 @@ export async function expireHolds(options: HoldsOptions, after?: Position): Prom
   return { counts: { expired: expired.length, ended: ended.length, failed }, next };
 }
 
-/** A codec that fails keeps its own hold back for the next pass, and no other's. */
-async function withFailure(
-  hold: ExpiredHold,
-  { codec, log }: HoldsOptions,
-): Promise<(ExpiredHold & { readonly errorText: string; readonly errorDigest: string })[]> {
-  const { tenantId, runId, expiredAt } = hold;
+/** With why its run ends; nothing where the codec could not write that. */
+async function withFailure(hold: ExpiredHold, options: HoldsOptions): Promise<(ExpiredHold & KeptFailure)[]> {
   const failure: RunFailure = {
     code: "hold_expired",
     name: "Expired",
-    message: `the run was held until ${expiredAt.toISOString()}, and nobody released it`,
+    message: `the run was held until ${hold.expiredAt.toISOString()}, and nobody released it`,
   };
-  try {
-    const errorText = await codec.encode(JSON.stringify(failure), { tenantId, runId, kind: "error" });
-    return [{ ...hold, errorText, errorDigest: sha256(errorText) }];
-  } catch (error) {
-    log.error("the codec could not write why a held run failed; the next pass tries", {
-      runId,
-      error: describeFailure(error).message.slice(0, 200),
-    });
-    return [];
-  }
+  const kept = await keptFailure(hold, failure, options);
+  return kept === undefined ? [] : [{ ...hold, ...kept }];
 }

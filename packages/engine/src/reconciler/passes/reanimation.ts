@@ -1,13 +1,7 @@
-import {
-  describeFailure,
-  sha256,
-  type Codec,
-  type FaultInjector,
-  type Logger,
-  type RunFailure,
-} from "@ghouls/core";
+import type { Codec, FaultInjector, Logger, RunFailure } from "@ghouls/core";
 import type { LapsedClaim, Ledger, Position } from "@ghouls/ledger";
 import type { Publisher } from "../../admission/publisher.ts";
+import { keptFailure, type KeptFailure } from "../kept-failure.ts";
 import type { Page } from "../pages.ts";
 
 export interface ReanimationOptions {
@@ -62,17 +56,12 @@ export async function reanimate(
   return { counts, next };
 }
 
-type Judgeable = LapsedClaim & { readonly errorText: string; readonly errorDigest: string };
-
-/**
- * What is kept of the run's end where it comes to that. A codec that fails keeps its own claim back for the next pass, and
- * no other's.
- */
+/** With what is kept of the run's end where it comes to that; nothing where the codec could not write it. */
 async function withFailure(
   claim: LapsedClaim,
-  { codec, log, settings }: ReanimationOptions,
-): Promise<Judgeable[]> {
-  const resumes = claim.onWorkerLoss === "resume" && claim.losses + 1 < settings.maxLosses;
+  options: ReanimationOptions,
+): Promise<(LapsedClaim & KeptFailure)[]> {
+  const resumes = claim.onWorkerLoss === "resume" && claim.losses + 1 < options.settings.maxLosses;
   if (resumes) return [{ ...claim, errorText: "", errorDigest: "" }];
   const failure: RunFailure = {
     code: "ghoul_lost",
@@ -82,15 +71,6 @@ async function withFailure(
         ? `the worker of delivery ${claim.seq} was lost, and the workflow does not resume`
         : `the worker of delivery ${claim.seq} was lost, and the run has used up its losses (${claim.losses + 1})`,
   };
-  const { tenantId, runId } = claim;
-  try {
-    const errorText = await codec.encode(JSON.stringify(failure), { tenantId, runId, kind: "error" });
-    return [{ ...claim, errorText, errorDigest: sha256(errorText) }];
-  } catch (error) {
-    log.error("the codec could not write why a run was lost; the next pass tries", {
-      runId,
-      error: describeFailure(error).message.slice(0, 200),
-    });
-    return [];
-  }
+  const kept = await keptFailure(claim, failure, options);
+  return kept === undefined ? [] : [{ ...claim, ...kept }];
 }
