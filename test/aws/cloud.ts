@@ -137,10 +137,11 @@ export function deployedCloud(): Cloud {
           if (["DONE", "FAILED", "CANCELLED"].includes(view.status)) {
             throw new Error(`run ${runId} is ${view.status}: ${JSON.stringify(view.error)}`);
           }
-          await new Promise((resolve) => setTimeout(resolve, 250));
           return undefined;
         },
         withinMs,
+        // Each question is a function's invocation.
+        250,
       ),
     lose: async (queue, runId) => {
       const made = stack.made.find(

@@ -5,13 +5,14 @@ export async function until<T>(
   what: string,
   question: () => Promise<T | undefined | false> | T | undefined | false,
   withinMs = 10_000,
+  everyMs = 5,
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const answer = await question();
     if (answer !== undefined && answer !== false) return answer;
     if (performance.now() > end) throw new Error(`never seen: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }
 
