@@ -36,7 +36,17 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       steps: count("Invocation"),
       schedules: count("Schedule"),
       tables: count("Table"),
-    }).toEqual({ functions: 8, routes: 13, queues: 6, mappings: 3, steps: 2, schedules: 1, tables: 1 });
+      alarms: count("MetricAlarm"),
+    }).toEqual({
+      functions: 8,
+      routes: 13,
+      queues: 6,
+      mappings: 3,
+      steps: 2,
+      schedules: 1,
+      tables: 1,
+      alarms: 22,
+    });
   });
 
   test("the deploy itself has migrated the database, and found nothing against it", async () => {

@@ -1,13 +1,22 @@
-/**
- * What a call answers, if it does within this time. What comes later is nobody's: its rejection included.
- * @throws Error where the time has passed
- */
-export async function answerWithin<T>(call: Promise<T>, milliseconds: number): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
+/** A longer timer of Node fires at once. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+/** Whether work ends before this many milliseconds have passed. Leaves no timer; what comes later is nobody's. */
+export async function endsWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = setTimeout(() => late.resolve(false), Math.min(Math.max(0, milliseconds), LONGEST_TIMER_MS));
   try {
-    return await Promise.race([call, late.promise]);
+    return await Promise.race([work.then(() => true), late.promise]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * What a call answers, if it does within this time.
+ * @throws Error where the time has passed
+ */
+export async function answerWithin<T>(call: Promise<T>, milliseconds: number): Promise<T> {
+  if (await endsWithin(call, milliseconds)) return call;
+  throw new Error(`no answer within ${milliseconds} ms`);
 }

@@ -21,6 +21,7 @@ import {
   type NewRun,
 } from "@ghouls/ledger";
 import { announceOrRefuse } from "../announcement.ts";
+import { endsWithin } from "../patience.ts";
 import type { Registry } from "../registry.ts";
 import type { AdmissionRequest, AdmissionService } from "../services.ts";
 import { Publisher } from "./publisher.ts";
@@ -72,7 +73,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const publishIfUnpublished = async (
     run: Pick<AdmittedRun, "tenantId" | "runId" | "enqueueSeq" | "queue" | "unpublished">,
   ) => {
-    if (run.unpublished) await inTime(publisher.publish(run));
+    if (run.unpublished) await endsWithin(publisher.publish(run), PUBLICATION_PATIENCE_MS);
   };
 
   /**
@@ -180,15 +181,6 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 /** How long an answer waits for its publication, in milliseconds. What takes longer is the relay's as well. */
 const PUBLICATION_PATIENCE_MS = 2_000;
-
-async function inTime(publication: Promise<unknown>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, PUBLICATION_PATIENCE_MS);
-  });
-  await Promise.race([publication, patience]);
-  clearTimeout(timer);
-}
 
 type Answer = { readonly run: AdmittedRun; readonly created: boolean } | { readonly conflict: true };
 

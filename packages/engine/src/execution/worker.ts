@@ -5,6 +5,7 @@ import { carry } from "./carry.ts";
 import { reanimate } from "../reconciler/passes/reanimation.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { Heartbeat, type Beating } from "./heartbeat.ts";
+import { endsWithin } from "../patience.ts";
 import type { Reined } from "./reins.ts";
 
 /** A message as a worker gets it. */
@@ -141,7 +142,7 @@ async function carryBatch(
       heartbeat.remove(one.beating);
     }),
   );
-  const inTime = await beforeTheEnd(all, remainingMs() - deps.settings.settleReserveMs / 4);
+  const inTime = await endsWithin(all, remainingMs() - deps.settings.settleReserveMs / 4);
   deps.draining.removeEventListener("abort", drain);
   await heartbeat.stop();
   if (!inTime) deps.exit(`${claims.length - ended.length} steps are in flight at the end of the invocation`);
@@ -167,22 +168,6 @@ function carriedRun(claim: ClaimedRun, wanted: Wanted | undefined) {
     },
   };
 }
-
-/** Whether the work has ended before this many milliseconds have passed. Leaves no timer. */
-async function beforeTheEnd(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const end = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), Math.min(Math.max(0, milliseconds), LONGEST_TIMER_MS));
-  });
-  try {
-    return await Promise.race([work.then(() => true), end]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** A longer timer of Node fires at once. */
-const LONGEST_TIMER_MS = 2_147_483_647;
 
 function claim(
   refs: readonly DeliveryRef[],
