@@ -11,6 +11,8 @@ export function makeAlarms(
   const actions = topic === undefined ? [] : [topic];
   for (const alarm of alarms) {
     new aws.cloudwatch.MetricAlarm(logicalName(`${alarm.id}-alarm`), {
+      // Of its app and stage: whoever is woken reads the name first.
+      name: `ghouls-${$app.name}-${$app.stage}-${alarm.id}`,
       alarmDescription: alarm.meaning,
       namespace: alarm.namespace,
       metricName: alarm.metric,

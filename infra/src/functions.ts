@@ -36,7 +36,7 @@ export function makeLogs({ aws }: Components, plan: DeploymentPlan, references: 
 
 /**
  * A function of the plan with a role of its own.
- * @param after what must have happened before its code is switched
+ * @param after what must have happened before its role and its code change
  */
 export function makeFunction(
   plan: FunctionPlan,
@@ -65,15 +65,17 @@ export function makeFunction(
     ...(vpc === undefined ? {} : { vpc }),
     dev: false,
     transform: {
-      role: (role) => {
+      // What a component depends on does not reach the resources inside it.
+      role: (role, options) => {
         role.assumeRolePolicy = TRUST;
         // The component's would let it write every log of the account.
         role.managedPolicyArns = [];
+        // The old code goes on with the old permissions where a deploy stops.
+        options.dependsOn = [...after];
       },
       // The component adds a key for links, and there are none.
       function: (args, options) => {
         args.environment = { variables: references.fillAll(plan.environment) };
-        // What a component depends on does not reach the resources inside it.
         options.dependsOn = [...after];
       },
     },

@@ -75,13 +75,27 @@ async function answers(endpoint: string, child: ChildProcess): Promise<boolean> 
   );
 }
 
-async function end(child: ChildProcess, folder: string): Promise<void> {
-  if (child.pid !== undefined && child.exitCode === null) {
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    process.kill(-child.pid, "SIGTERM");
-    const force = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), 10_000);
-    await gone;
-    clearTimeout(force);
+/** Ends the whole group: a function outlives an emulator that crashed or was killed. Then the folder goes. */
+export async function end(child: ChildProcess, folder: string): Promise<void> {
+  const { pid } = child;
+  if (pid !== undefined) {
+    signal(pid, "SIGTERM");
+    try {
+      await until(`the processes of group ${pid} to end`, () => !signal(pid, 0), 10_000);
+    } catch {
+      // They have been asked for long enough.
+      signal(pid, "SIGKILL");
+    }
   }
   if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+}
+
+/** Whether anything of the group was there to be told. */
+function signal(group: number, what: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, what);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
+    throw error;
+  }
 }

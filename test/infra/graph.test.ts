@@ -8,6 +8,16 @@ describe("the graph of a deployment", () => {
     expect(problemsOf(await recorded(name), VARIANTS[name].expected)).toEqual({});
   });
 
+  it("names alarms by app and stage: two stages of one account do not share them", async () => {
+    const { resources } = await recorded("test");
+    const names = resources
+      .filter(({ type }) => type === "aws:cloudwatch/metricAlarm:MetricAlarm")
+      .map(({ inputs }) => String(inputs["name"] as string));
+    expect(names.length).toBeGreaterThan(10);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => !name.startsWith("ghouls-ghouls-test-"))).toEqual([]);
+  });
+
   it("has all functions built: nothing is left to SST's bundler", async () => {
     const builds = (await recorded("test")).rpc.filter(({ method }) => method === "Runtime.Build");
     expect(builds).toHaveLength(7);

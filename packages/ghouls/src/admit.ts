@@ -3,7 +3,7 @@ import type { Receipt } from "@ghouls/engine";
 import type { CallerConnection } from "@ghouls/ledger";
 import type { Config } from "./config.ts";
 import { admissionOf } from "./handlers/http.ts";
-import { once, openRuntime, type RuntimeOverrides } from "./runtime.ts";
+import { once, openRuntime, type Runtime, type RuntimeOverrides } from "./runtime.ts";
 
 export interface AdmitRequest extends Omit<wire.RunRequest, "input"> {
   readonly input?: unknown;
@@ -22,7 +22,11 @@ export interface Admitter {
 
 /** Admission from an application that has the same database: its own rows and the run commit together. */
 export function createAdmitter(config: Config, overrides: RuntimeOverrides = {}): Admitter {
-  const runtime = once(() => openRuntime(config, overrides));
+  const runtime = once(async () => {
+    const opened = await openRuntime(config, overrides);
+    warnOfSleep(opened);
+    return opened;
+  });
   const admission = async () => admissionOf(await runtime());
   return {
     admit: async (connection, principal, asked) => {
@@ -53,6 +57,20 @@ export function createAdmitter(config: Config, overrides: RuntimeOverrides = {})
     publish: async (receipt) => (await admission()).publish(receipt),
     close: async () => (await runtime()).close(),
   };
+}
+
+/** Said once a process, on AWS: one machine has no table, and its reconciler never sleeps. */
+function warnOfSleep({ config, environment, log }: Runtime): void {
+  if (
+    !config.reconciler.hint ||
+    environment.eventsTable !== undefined ||
+    environment.endpoint !== undefined
+  ) {
+    return;
+  }
+  log.warn("the reconciler is not told of runs that this process admits, and may sleep for up to an hour", {
+    fix: "Set EVENTS_TABLE to the deployment's table, with dynamodb:UpdateItem on it, or turn reconciler.hint off.",
+  });
 }
 
 /** An application vouches for whom it admits; a principal without these would be refused by the ledger in other words. */

@@ -1,5 +1,5 @@
 import type { Made } from "./apply/applier.ts";
-import { applyGraph, removeMade } from "./apply/apply.ts";
+import { applyGraph, NotRemoved, removeMade } from "./apply/apply.ts";
 import { openClients } from "./clients.ts";
 import { recordGraph } from "./record/record.ts";
 import { keepSecret, removeSecret } from "./secrets.ts";
@@ -87,7 +87,10 @@ export async function up(options: UpOptions): Promise<Stack> {
   }
 }
 
-/** Removes all that `up` has made. Answers how much that was. */
+/**
+ * Removes all that `up` has made. Answers how much that was.
+ * @throws NotRemoved where something is left; the state file says what, for the next `down`
+ */
 export async function down({ stateFile, region }: StackOptions): Promise<number> {
   const state = await readStack(stateFile);
   if (state === undefined) return 0;
@@ -95,6 +98,10 @@ export async function down({ stateFile, region }: StackOptions): Promise<number>
   try {
     await removeMade(state.made, clients);
     for (const name of state.secrets) await removeSecret(name, clients);
+  } catch (error) {
+    // Secrets are few and come last: all of them are tried again.
+    await writeStack(stateFile, { ...state, made: error instanceof NotRemoved ? error.left : [] });
+    throw error;
   } finally {
     clients.destroy();
   }

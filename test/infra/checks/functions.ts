@@ -8,6 +8,11 @@ import {
   invocations,
   invokePermissions,
   logGroups,
+  mappings,
+  queuePolicies,
+  roles,
+  routes,
+  schedules,
   waitsFor,
 } from "./resources.ts";
 
@@ -43,7 +48,7 @@ export const logs: Check = (graph, { logDays }) => {
   ];
 };
 
-/** The code of the others is switched after the migration and the preflight have succeeded, at each deploy. */
+/** Code of the others, and what they may do and are called by, changes only once both have succeeded, at each deploy. */
 export const deployOrder: Check = (graph, expected) => {
   const step = (component: string) => {
     const fn = functions(graph).find((one) => componentOf(one) === component);
@@ -71,12 +76,30 @@ export const deployOrder: Check = (graph, expected) => {
       .filter((fn) => ![expected.migrate, expected.preflight].includes(componentOf(fn)))
       .filter(({ resource }) => !waitsFor(graph, resource, after))
       .map(({ name }) => `${name} may be switched before the preflight has passed`),
+    ...servingResources(graph, [expected.migrate, expected.preflight])
+      .filter(({ resource }) => !waitsFor(graph, resource, after))
+      .map(({ name }) => `${name} may change before the preflight has passed`),
     ...(builds.size === 1 && !builds.has(undefined) ? [] : ["the functions are not of one build"]),
     ...steps
       .filter(({ inputs }) => !Object.values(inputs.triggers).some((trigger) => builds.has(trigger)))
       .map(({ name }) => `${name} does not happen again with the next build`),
   ];
 };
+
+/** What the functions but these work with: their roles, who may send to them, and what invokes them. */
+function servingResources(graph: Parameters<Check>[0], before: readonly string[]) {
+  const early = functions(graph)
+    .filter((fn) => before.includes(componentOf(fn)))
+    .map(({ inputs }) => inputs.role);
+  return [
+    ...roles(graph).filter(({ arn }) => !early.includes(arn)),
+    ...queuePolicies(graph),
+    ...mappings(graph),
+    ...routes(graph),
+    ...invokePermissions(graph),
+    ...schedules(graph),
+  ];
+}
 
 /** Only our API calls functions by a right of their own; the scheduler and the deploy have roles for it. */
 export const callers: Check = (graph) => [

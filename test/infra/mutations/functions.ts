@@ -1,4 +1,13 @@
-import { added, inputs, inputsWithout, variable, waitsForNo, without, type Mutation } from "./mutation.ts";
+import {
+  added,
+  inputs,
+  inputsWithout,
+  variable,
+  waitsForNo,
+  waitsForNothing,
+  without,
+  type Mutation,
+} from "./mutation.ts";
 
 const API = "GhoulsApiFunction";
 const RUNTIME = "functions run on Node 24 and arm64";
@@ -6,6 +15,8 @@ const RESERVED = "nothing is reserved unless it is set";
 const LOGS = "logs are kept for as long as it is set";
 const ORDER = "a deploy migrates, judges, and only then switches code";
 const CALLERS = "only the API calls functions by a right of their own";
+const RUNS_MAPPING = /^GhoulsQueueRunsSubscriber.*EventSourceMapping$/;
+const ROUTE = /^GhoulsHttpRoute.*Route$/;
 const PERMISSION = /^GhoulsHttpRoute.*Permissions$/;
 
 export const FUNCTION_MUTATIONS: readonly Mutation[] = [
@@ -45,7 +56,25 @@ export const FUNCTION_MUTATIONS: readonly Mutation[] = [
   {
     check: ORDER,
     what: "a function's code does not wait for the preflight",
-    change: waitsForNo(API, "GhoulsPreflightInvocation"),
+    change: waitsForNothing(API),
+  },
+  {
+    check: ORDER,
+    what: "a function may do something else before the preflight",
+    change: waitsForNothing("GhoulsApiRole"),
+  },
+  {
+    check: ORDER,
+    what: "others may send before the preflight",
+    change: waitsForNothing("GhoulsPolicyRuns"),
+  },
+  { check: ORDER, what: "a mapping changes before the preflight", change: waitsForNothing(RUNS_MAPPING) },
+  { check: ORDER, what: "a route changes before the preflight", change: waitsForNothing(ROUTE) },
+  { check: ORDER, what: "the API calls before the preflight", change: waitsForNothing(PERMISSION) },
+  {
+    check: ORDER,
+    what: "the schedule changes before the preflight",
+    change: waitsForNothing("GhoulsScheduleSchedule"),
   },
   {
     check: ORDER,

@@ -98,6 +98,11 @@ export function waitsForNo(name: string, other: string) {
   }));
 }
 
+/** Lets a resource wait for nothing. */
+export function waitsForNothing(name: Name) {
+  return resource(name, (one) => ({ ...one, dependsOn: [] }));
+}
+
 /** One change after the other. */
 export function all(...changes: readonly ((graph: Graph) => Graph)[]) {
   return (graph: Graph): Graph => changes.reduce((changed, change) => change(changed), graph);

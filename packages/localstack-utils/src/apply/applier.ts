@@ -21,6 +21,8 @@ interface Question {
   readonly earlier: Made | undefined;
   /** The bytes of a function's code by its key in the asset bucket. */
   readonly code: (key: string) => Promise<Uint8Array>;
+  /** Waited for as soon as the thing is there, before a further call that may fail: what is there can be removed. */
+  readonly began: (keys: Made["keys"]) => Promise<void>;
 }
 
 /** How one type of resource is brought to the endpoint. */

@@ -40,26 +40,52 @@ export async function applyGraph(graph: Graph, options: ApplyOptions): Promise<A
   for (const resource of inOrder(graph.resources)) {
     const applier = APPLIERS[resource.type];
     if (applier === undefined) continue;
+    const { urn, type } = resource;
     const { keys, state } = await applier.apply({
       clients,
       resource,
       inputs: new Inputs(resource.name, words.apply(resource.inputs)),
       earlier: earlier.get(resource.urn),
       code,
+      began: async (known) => onMade({ urn, type, keys: known, state: {} }),
     });
     for (const [name, value] of Object.entries(state)) words.add(resource.state[name], value);
-    const one = { urn: resource.urn, type: resource.type, keys, state };
+    const one = { urn, type, keys, state };
     made.push(one);
-    earlier.delete(resource.urn);
+    earlier.delete(urn);
     await onMade(one);
   }
   await removeMade([...earlier.values()], clients);
   return { made, outputs: words.apply(graph.outputs) };
 }
 
-/** Removes what a deploy has made, the last first. */
+/** What could not be removed. */
+export class NotRemoved extends AggregateError {
+  readonly left: readonly Made[];
+
+  constructor(left: readonly Made[], errors: readonly Error[]) {
+    const words = errors.map((error, index) => `${left[index]?.urn}: ${error.message}`);
+    super(errors, `${left.length} resources could not be removed:\n${words.join("\n")}`);
+    this.left = left;
+  }
+}
+
+/**
+ * Removes what a deploy has made, the last first. One that cannot be removed does not keep the others.
+ * @throws NotRemoved
+ */
 export async function removeMade(made: readonly Made[], clients: Clients): Promise<void> {
-  for (const one of made.toReversed()) await APPLIERS[one.type]?.remove(one, clients);
+  const left: Made[] = [];
+  const errors: Error[] = [];
+  for (const one of made.toReversed()) {
+    try {
+      await APPLIERS[one.type]?.remove(one, clients);
+    } catch (error) {
+      left.unshift(one);
+      errors.unshift(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  if (left.length > 0) throw new NotRemoved(left, errors);
 }
 
 function refuseUnknown(resources: readonly Resource[]): void {

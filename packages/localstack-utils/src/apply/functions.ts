@@ -12,12 +12,13 @@ import type { Inputs } from "./inputs.ts";
 const READY_SECONDS = 60;
 
 export const lambdaFunction: Applier = {
-  apply: async ({ clients: { lambda }, inputs, earlier, code }) => {
+  apply: async ({ clients: { lambda }, inputs, earlier, code, began }) => {
     const name = inputs.text("name");
     const zip = await code(inputs.text("s3Key"));
     const waiting = { client: lambda, maxWaitTime: READY_SECONDS, minDelay: 1, maxDelay: 1 };
     if (earlier === undefined) {
       await lambda.createFunction({ ...settingsOf(inputs), Code: { ZipFile: zip }, PackageType: "Zip" });
+      await began({ name });
       await waitUntilFunctionActiveV2(waiting, { FunctionName: name });
     } else {
       const architectures = inputs.texts("architectures") as Architecture[];

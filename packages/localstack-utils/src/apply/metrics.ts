@@ -2,8 +2,8 @@ import type { ComparisonOperator, Statistic } from "@aws-sdk/client-cloudwatch";
 import { removed, type Applier } from "./applier.ts";
 
 export const alarm: Applier = {
-  apply: async ({ clients: { metrics }, resource, inputs }) => {
-    const name = resource.name;
+  apply: async ({ clients: { metrics }, inputs }) => {
+    const name = inputs.text("name");
     await metrics.putMetricAlarm({
       AlarmName: name,
       AlarmDescription: inputs.text("alarmDescription"),

@@ -2,10 +2,11 @@ import type { Clients } from "../clients.ts";
 import { isAbsent, removed, type Applier } from "./applier.ts";
 
 export const role: Applier = {
-  apply: async ({ clients: { iam }, inputs, earlier }) => {
+  apply: async ({ clients: { iam }, inputs, earlier, began }) => {
     const name = inputs.text("name");
     if (earlier === undefined) {
       await iam.createRole({ RoleName: name, AssumeRolePolicyDocument: inputs.document("assumeRolePolicy") });
+      await began({ name });
     }
     for (const policy of inputs.objects("inlinePolicies")) {
       await iam.putRolePolicy({
