@@ -92,6 +92,7 @@ export function inhabit(
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
     // Engine 1 had none: its relay published.
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),
+    decisionSources: {},
     draining: new AbortController().signal,
     exit: () => undefined,
     chance: () => 0,

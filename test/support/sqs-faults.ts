@@ -58,6 +58,12 @@ export function faultyQueue(inner: SqsQueue): FaultyQueue {
         failed: [...refused.values()],
       };
     },
+    wake: async (wakes) => {
+      if (take("throttle")) return wakes.map(() => "RequestThrottled");
+      const arriving = wakes.filter(() => !take("drop"));
+      const reasons = await inner.wake(Array.from({ length: faults.copies }, () => arriving).flat());
+      return take("lose") ? wakes.map(() => "socket hang up") : reasons;
+    },
     flush: async () => {
       const last = kept.toReversed();
       kept = [];

@@ -6,6 +6,7 @@ import {
   parseJson,
   type AnyWorkflow,
   type Codec,
+  type DecisionSource,
   type FaultInjector,
   type Logger,
   type Principal,
@@ -19,7 +20,10 @@ import {
   Registry,
   createAdmission,
   createAnnouncement,
+  createConsents,
+  createControl,
   createReads,
+  createSignals,
   reconcile,
   work,
   type AdmissionRequest,
@@ -42,6 +46,9 @@ export interface World {
   readonly ledger: Ledger;
   readonly admission: ReturnType<typeof createAdmission>;
   readonly reads: ReturnType<typeof createReads>;
+  readonly consents: ReturnType<typeof createConsents>;
+  readonly signals: ReturnType<typeof createSignals>;
+  readonly control: ReturnType<typeof createControl>;
   readonly logged: LogLine[];
   /** Why a worker asked to end its process. */
   readonly exits: string[];
@@ -92,6 +99,7 @@ export interface WorldOptions {
   readonly maxConnections?: number;
   /** What is awaited before work is opened. */
   readonly beforeOpening?: BeforeOpening;
+  readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   /** The digest of each workflow: its name and version where absent. */
   readonly digestOf?: (workflow: AnyWorkflow) => string;
 }
@@ -140,6 +148,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     logFor: () => log,
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
     publisher,
+    decisionSources: options.decisionSources ?? {},
     draining: new AbortController().signal,
     exit: (why) => {
       exits.push(why);
@@ -153,6 +162,9 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     },
   };
   const reads = createReads({ ledger, codec });
+  const consents = createConsents({ ledger, codec, publisher, faults });
+  const signals = createSignals({ ledger, codec, ids, publisher, faults });
+  const control = createControl({ ledger, publisher, settings: deps.settings });
 
   const deliver: World["deliver"] = (
     bodies,
@@ -172,6 +184,9 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     ledger,
     admission,
     reads,
+    consents,
+    signals,
+    control,
     logged,
     exits,
     deps,

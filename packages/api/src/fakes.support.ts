@@ -60,6 +60,7 @@ const VIEW: wire.RunView = {
   input: { name: "world" },
   output: { greeting: "Hello, world." },
   error: null,
+  waits: [],
   containment: [],
 };
 
@@ -112,6 +113,12 @@ class FakeControl implements ControlService {
     return { runId, cancelled: true, status: "CANCELLING" };
   }
 
+  async clear(principal: Principal, runId: string, reason: string): Promise<wire.Cleared> {
+    this.#check(principal, runId);
+    this.acts.push({ subject: principal.subject, act: "clear", reason });
+    return { runId, cleared: true, status: "QUEUED" };
+  }
+
   async resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved> {
     this.#check(principal, runId);
     if (item !== ITEM_ID) throw new GhoulsError("not_found", "No such item.");
@@ -136,7 +143,14 @@ class FakeReads implements ReadService {
     page: { limit: number; cursor?: string },
   ): Promise<wire.RunPage> {
     this.lists.push({ tenantId, filter, page });
-    const { input: _input, output: _output, error: _error, containment: _items, ...summary } = VIEW;
+    const {
+      input: _input,
+      output: _output,
+      error: _error,
+      containment: _items,
+      waits: _waits,
+      ...summary
+    } = VIEW;
     return { runs: tenantId === "t1" ? [summary] : [], nextCursor: null };
   }
 

@@ -3,7 +3,7 @@ import { GhoulsError, type ErrorCode, type Issue, type wire } from "@ghouls/core
 /** Codes that only HTTP knows, beside those of `@ghouls/core`. */
 export type ProblemCode = ErrorCode | "unsupported_media_type" | "method_not_allowed";
 
-export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 500 | 503;
+export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 429 | 500 | 503;
 
 interface ProblemKind {
   readonly status: ProblemStatus;
@@ -42,6 +42,11 @@ const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = {
   unauthenticated: { status: 401, title: "Unauthenticated" },
   forbidden: { status: 403, title: "Forbidden" },
   hold_ended: { status: 409, title: "Hold ended" },
+  run_ended: { status: 409, title: "Run ended" },
+  consent_closed: { status: 409, title: "Consent closed" },
+  consent_changed: { status: 409, title: "Consent changed" },
+  not_a_decider: { status: 403, title: "Not a decider" },
+  too_many_signals: { status: 429, title: "Too many signals", retryAfterSeconds: 60 },
   wrong_transaction: INTERNAL,
   configuration_invalid: INTERNAL,
   schema_outdated: INTERNAL,

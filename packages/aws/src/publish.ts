@@ -1,5 +1,5 @@
-import type { FaultInjector, Publication, PublishResult } from "@ghouls/core";
-import { formatMessage, sha256 } from "@ghouls/core";
+import type { FaultInjector, Publication, Wake } from "@ghouls/core";
+import { formatMessage, formatWake, sha256 } from "@ghouls/core";
 import type { SendMessageBatchRequestEntry } from "@aws-sdk/client-sqs";
 import { readBatchAnswer } from "./batch-result.ts";
 import type { SqsApi } from "./sqs-api.ts";
@@ -23,28 +23,30 @@ export interface PublishOptions {
   readonly fairQueues: boolean;
 }
 
-interface Batch {
+/** What is sent: a delivery, or a timer's message. */
+type Sendable = Publication | Wake;
+
+interface Batch<T> {
   readonly queue: string;
   readonly url: string;
-  readonly publications: readonly Publication[];
+  readonly publications: readonly T[];
 }
 
-type Failed = PublishResult["failed"][number];
-interface Mutable {
-  readonly confirmed: Publication[];
-  readonly failed: Failed[];
+interface Mutable<T> {
+  readonly confirmed: T[];
+  readonly failed: { readonly publication: T; readonly reason: string }[];
 }
 
 /**
  * Sends one message per publication, ten a batch and one queue a batch. Never rejects: what SQS did not confirm is in
  * `failed` with a reason, and an unknown outcome counts as failed, since a second message is harmless (design.md §3).
  */
-export async function publishAll(
+export async function publishAll<T extends Sendable>(
   api: () => Promise<SqsApi>,
-  publications: readonly Publication[],
+  publications: readonly T[],
   options: PublishOptions,
-): Promise<PublishResult> {
-  const result: Mutable = { confirmed: [], failed: [] };
+): Promise<Readonly<Mutable<T>>> {
+  const result: Mutable<T> = { confirmed: [], failed: [] };
   const batches = toBatches(publications, options.queueUrls, result.failed);
   const rest = batches.values();
   const lanes = Array.from({ length: Math.min(PARALLEL, batches.length) }, async () => {
@@ -54,12 +56,12 @@ export async function publishAll(
   return result;
 }
 
-function toBatches(
-  publications: readonly Publication[],
+function toBatches<T extends Sendable>(
+  publications: readonly T[],
   urls: Readonly<Record<string, string>>,
-  failed: Failed[],
-): readonly Batch[] {
-  const batches: Batch[] = [];
+  failed: Mutable<T>["failed"],
+): readonly Batch<T>[] {
+  const batches: Batch<T>[] = [];
   const byQueue = Map.groupBy(publications, (publication) => publication.queue);
   for (const [queue, ofQueue] of byQueue) {
     const url = Object.hasOwn(urls, queue) ? urls[queue] : undefined;
@@ -77,15 +79,15 @@ function toBatches(
 }
 
 /** Sends a batch, and then again what failed without being the sender's fault, up to `tries` times. */
-async function publishBatch(
+async function publishBatch<T extends Sendable>(
   api: () => Promise<SqsApi>,
-  batch: Batch,
+  batch: Batch<T>,
   options: PublishOptions,
-  result: Mutable,
+  result: Mutable<T>,
 ): Promise<void> {
   let open = batch.publications;
   for (let attempt = 1; open.length > 0; attempt += 1) {
-    const again: Publication[] = [];
+    const again: T[] = [];
     for (const outcome of await sendOnce(api, { ...batch, publications: open }, options)) {
       if (outcome.reason === undefined) result.confirmed.push(outcome.publication);
       else if (outcome.final || attempt >= options.tries)
@@ -97,19 +99,19 @@ async function publishBatch(
   }
 }
 
-interface Outcome {
-  readonly publication: Publication;
+interface Outcome<T> {
+  readonly publication: T;
   /** Absent where SQS confirmed it. */
   readonly reason: string | undefined;
   /** Another try of the same entry would not help, or was made by the SDK already. */
   readonly final: boolean;
 }
 
-async function sendOnce(
+async function sendOnce<T extends Sendable>(
   api: () => Promise<SqsApi>,
-  batch: Batch,
+  batch: Batch<T>,
   options: PublishOptions,
-): Promise<readonly Outcome[]> {
+): Promise<readonly Outcome<T>[]> {
   const entries = batch.publications.map((publication, index) =>
     toEntry(publication, index, options.fairQueues),
   );
@@ -123,7 +125,7 @@ async function sendOnce(
       answer,
     );
     return outcomes.map((outcome, index) => {
-      const publication = batch.publications[index] as Publication;
+      const publication = batch.publications[index] as T;
       if (outcome.kind === "confirmed") return { publication, reason: undefined, final: true };
       return { publication, reason: outcome.reason, final: outcome.senderFault };
     });
@@ -134,9 +136,13 @@ async function sendOnce(
   }
 }
 
-function toEntry(publication: Publication, index: number, fairQueues: boolean): SendMessageBatchRequestEntry {
-  const entry = { Id: String(index), MessageBody: formatMessage(publication) };
-  return fairQueues ? { ...entry, MessageGroupId: groupOf(publication.tenantId) } : entry;
+function toEntry(message: Sendable, index: number, fairQueues: boolean): SendMessageBatchRequestEntry {
+  const Id = String(index);
+  const entry =
+    "armId" in message
+      ? { Id, MessageBody: formatWake(message.armId), DelaySeconds: message.delaySeconds }
+      : { Id, MessageBody: formatMessage(message) };
+  return fairQueues ? { ...entry, MessageGroupId: groupOf(message.tenantId) } : entry;
 }
 
 /** A tenant as a group id: up to 128 printable ASCII characters, anything else by its digest. */

@@ -57,17 +57,18 @@ export function openSqs(options: SqsOptions): SqsQueue {
 
 function queueOver(api: () => Promise<SqsApi>, options: Omit<SqsQueueOptions, "client">): QueuePort {
   const { queueUrls, faults } = options;
+  const sending = {
+    queueUrls,
+    faults: options.faults,
+    tries: options.tries ?? 3,
+    retryDelayMs: options.retryDelayMs ?? 50,
+    random: options.random,
+    sleep: options.sleep ?? delay,
+    fairQueues: options.fairQueues ?? true,
+  };
   return {
-    publish: (publications) =>
-      publishAll(api, publications, {
-        queueUrls,
-        faults: options.faults,
-        tries: options.tries ?? 3,
-        retryDelayMs: options.retryDelayMs ?? 50,
-        random: options.random,
-        sleep: options.sleep ?? delay,
-        fairQueues: options.fairQueues ?? true,
-      }),
+    publish: (publications) => publishAll(api, publications, sending),
+    wake: async (wakes) => (await publishAll(api, wakes, sending)).failed.map(({ reason }) => reason),
     receive: async (queue, receiveOptions) => {
       const QueueUrl = urlOf(queueUrls, queue);
       await faults("queue.before-receive", queue);

@@ -16,6 +16,11 @@ export const ERROR_CODES = [
   "unauthenticated",
   "forbidden",
   "hold_ended",
+  "run_ended",
+  "consent_closed",
+  "consent_changed",
+  "not_a_decider",
+  "too_many_signals",
   "wrong_transaction",
   // configuration
   "configuration_invalid",

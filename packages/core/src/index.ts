@@ -13,5 +13,6 @@ export * from "./run.ts";
 export * from "./settings.ts";
 export * from "./skip.ts";
 export * from "./transitions.ts";
+export * from "./waits.ts";
 export * as wire from "./wire.ts";
 export * from "./workflow.ts";

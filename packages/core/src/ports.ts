@@ -8,7 +8,7 @@ import type { DeliveryRef } from "./message.ts";
 export interface PayloadContext {
   readonly tenantId: string;
   readonly runId: string;
-  readonly kind: "input" | "output" | "error" | "result" | "authority";
+  readonly kind: "input" | "output" | "error" | "result" | "authority" | "consent" | "comment" | "signal";
 }
 
 /** Payloads pass it on their way to and from the ledger. The identity by default. */
@@ -31,6 +31,9 @@ export interface Publication extends DeliveryRef {
   readonly queue: string;
 }
 
+/** The longest delay of a message, in seconds. Source: Amazon SQS, message timers. */
+export const MAX_DELAY_SECONDS = 900;
+
 export interface PublishResult {
   /** What SQS confirmed. Only these may be marked as published. */
   readonly confirmed: readonly Publication[];
@@ -48,10 +51,24 @@ export interface ReceivedMessage {
   readonly groupId: string | undefined;
 }
 
+/** A timer's message: it is to come when the timer is due. */
+export interface Wake {
+  readonly armId: string;
+  readonly tenantId: string;
+  readonly queue: string;
+  /** Whole seconds until it is to come, 0 to 900. */
+  readonly delaySeconds: number;
+}
+
 /** The queue: SQS, or a server that speaks its protocol. */
 export interface QueuePort {
   /** Never rejects for a message: what was not confirmed is in `failed`. Retries are small and bounded. */
   publish(publications: readonly Publication[]): Promise<PublishResult>;
+  /**
+   * Sends timers' messages as well as it can, and answers why some could not be sent. Never rejects: the reconciler finds
+   * what is due all the same.
+   */
+  wake(wakes: readonly Wake[]): Promise<readonly string[]>;
   receive(queue: string, options: ReceiveOptions): Promise<readonly ReceivedMessage[]>;
   /** Rejects where the handle is stale or the queue is out of reach; callers treat that as "unknown". */
   changeVisibility(queue: string, receiptHandle: string, seconds: number): Promise<void>;
@@ -132,3 +149,25 @@ export interface Logger {
 
 /** Ids, names, numbers and codes only: payloads, tokens and connection strings are never logged. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+/** What a decision source says of a consent that it was asked to decide. */
+export type SourceAnswer =
+  | { readonly outcome: "pending" }
+  | { readonly outcome: "grant" | "deny"; readonly by: string; readonly comment?: string };
+
+/** Somebody else than the ledger who decides consents: a ticket system, say. Asked by the reconciler, within a deadline. */
+export interface DecisionSource {
+  /** Rejects where it cannot tell now: it is asked again later. */
+  lookUp(consent: SourceQuestion, signal: AbortSignal): Promise<SourceAnswer>;
+}
+
+/** What a source is asked about: the frozen request. */
+export interface SourceQuestion {
+  readonly tenantId: string;
+  readonly runId: string;
+  readonly consentId: string;
+  readonly title: string;
+  /** Digest of the frozen request: it is the same request for as long as this is the same. */
+  readonly digest: string;
+  readonly detail: unknown;
+}

@@ -7,11 +7,11 @@ export interface Backoff {
   readonly initial?: Duration;
   /** Each further delay is the last one times this; 2 by default. */
   readonly factor?: number;
-  /** No delay is longer; "10s" by default and at most, because longer ones park and parks do not exist yet. */
+  /** No delay is longer; "10s" by default, or the first one where that is longer. A delay above 10 s parks the run. */
   readonly max?: Duration;
 }
 
-/** A longer delay would have to park the run (design.md §3, Step). */
+/** A longer delay parks the run, in milliseconds (design.md §3, Step). */
 export const LONGEST_RESIDENT_DELAY_MS = 10_000;
 
 export interface ResolvedBackoff {
@@ -22,10 +22,12 @@ export interface ResolvedBackoff {
 
 /** @throws GhoulsError `configuration_invalid` for what cannot be honoured */
 export function resolveBackoff(backoff: Backoff = {}): ResolvedBackoff {
+  const initialMs = durationMs(backoff.initial ?? "200ms");
   const resolved = {
-    initialMs: durationMs(backoff.initial ?? "200ms"),
+    initialMs,
     factor: backoff.factor ?? 2,
-    maxMs: durationMs(backoff.max ?? "10s"),
+    maxMs:
+      backoff.max === undefined ? Math.max(LONGEST_RESIDENT_DELAY_MS, initialMs) : durationMs(backoff.max),
   };
   if (!(resolved.factor >= 1 && resolved.factor <= 100)) {
     throw new GhoulsError(
@@ -33,15 +35,6 @@ export function resolveBackoff(backoff: Backoff = {}): ResolvedBackoff {
       `a backoff factor of ${String(backoff.factor)} is not taken`,
       {
         fix: "Give a factor from 1 to 100.",
-      },
-    );
-  }
-  if (resolved.maxMs > LONGEST_RESIDENT_DELAY_MS || resolved.initialMs > LONGEST_RESIDENT_DELAY_MS) {
-    throw new GhoulsError(
-      "configuration_invalid",
-      "a delay above 10 s between two tries is not supported yet",
-      {
-        fix: 'Use delays up to "10s": a longer wait has to park the run, and this version has no parks.',
       },
     );
   }

@@ -3,6 +3,7 @@ import type { Duration } from "./duration.ts";
 import type { Jsonified } from "./json.ts";
 import type { Backoff } from "./retry.ts";
 import type { Logger } from "./ports.ts";
+import type { ConsentOptions, ConsentResult, SignalOptions, SignalResult } from "./waits.ts";
 
 /** What a step function gets. */
 export interface StepContext {
@@ -61,6 +62,30 @@ export interface WorkflowContext {
     run: (context: StepContext) => T | Promise<T>,
     options?: StepOptions<T>,
   ): Promise<Jsonified<T>>;
+  /**
+   * Asks people for their consent, and parks the run until they have decided or its time is over. The request is frozen:
+   * who decides names the digest that was shown.
+   */
+  consent(title: string, options: ConsentOptions): Promise<ConsentResult>;
+  /**
+   * Parks the run for this long, or until this moment. Two sleeps of the same length at the same time need names.
+   * @param until a duration such as "3d", counted from `ctx.now()`
+   */
+  sleep(until: Duration | Date, options?: { readonly name?: string }): Promise<void>;
+  /** Parks the run until a signal of this name has come. One that came early is kept, and taken at once. */
+  waitForSignal<T = unknown>(name: string, options?: SignalOptions<T>): Promise<SignalResult<T>>;
+  /**
+   * The first of several waits. The others stay open: what closes of them later is journaled, and closed at the latest
+   * with the run. Promise.race over waits is refused, because a replay must find the same winner.
+   */
+  first<W extends Readonly<Record<string, Promise<unknown>>>>(
+    waits: W,
+  ): Promise<{ [K in keyof W]: { readonly winner: K; readonly value: Awaited<W[K]> } }[keyof W]>;
+  /**
+   * Continues as new: the run goes on with this input and an empty journal. What comes after it in the code is not run;
+   * waits that stand open are closed.
+   */
+  restart(input: unknown): Promise<never>;
   /** Completion time of the last resolved journal entry, or the run's admission. */
   now(): Date;
   /** In [0, 1), from the run's own stream. */

@@ -1,15 +1,17 @@
-import { GhoulsError, isRunId, type RunStatus } from "@ghouls/core";
+import { GhoulsError, PUBLISHER_GRACE_SECONDS, isRunId, type RunStatus } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
+import type { Publisher } from "./admission/publisher.ts";
 import { itemId } from "./items.ts";
 import type { ControlService } from "./services.ts";
 
 export interface ControlOptions {
   readonly ledger: Ledger;
+  readonly publisher: Pick<Publisher, "publish">;
   readonly settings: { readonly actsMarginSeconds: number };
 }
 
 /** What people may do to a run after its admission. Each act is one commit, with who did it and why. */
-export function createControl({ ledger, settings }: ControlOptions): ControlService {
+export function createControl({ ledger, publisher, settings }: ControlOptions): ControlService {
   return {
     cancel: async (principal, runId, reason) => {
       if (!isRunId(runId)) throw absent();
@@ -21,6 +23,18 @@ export function createControl({ ledger, settings }: ControlOptions): ControlServ
       );
       if (answer === null) throw absent();
       return { runId, cancelled: answer.cancelled, status: answer.status };
+    },
+
+    clear: async (principal, runId, reason) => {
+      if (!isRunId(runId)) throw absent();
+      const answer = await ledger.runs.clearQuarantine(
+        { tenantId: principal.tenantId, runId },
+        { actor: principal.subject, reason },
+        PUBLISHER_GRACE_SECONDS,
+      );
+      if (answer === null) throw absent();
+      if (answer.resumption !== null) await publisher.publish(answer.resumption);
+      return { runId, cleared: answer.cleared, status: answer.status };
     },
 
     resolve: async (principal, runId, item, reason) => {

@@ -1,6 +1,6 @@
 import type { Codec, Run, RunFailure, wire } from "@ghouls/core";
 import { isRunId } from "@ghouls/core";
-import type { ContainmentItem, DeliveryRow, Ledger, StoredEntry, StoredRun } from "@ghouls/ledger";
+import type { ContainmentItem, DeliveryRow, Ledger, OpenArm, StoredEntry, StoredRun } from "@ghouls/ledger";
 import { itemView } from "./items.ts";
 import type { ReadService } from "./services.ts";
 
@@ -11,7 +11,10 @@ export function createReads(options: { readonly ledger: Ledger; readonly codec: 
     getRun: async (tenantId, runId) => {
       if (!isRunId(runId)) return undefined;
       const run = await ledger.runs.get({ tenantId, runId });
-      return run === null ? undefined : viewOf(run, await ledger.items.ofRun({ tenantId, runId }), codec);
+      if (run === null) return undefined;
+      const key = { tenantId, runId };
+      const [items, arms] = await Promise.all([ledger.items.ofRun(key), ledger.arms.openOfRun(key)]);
+      return viewOf(run, items, arms, codec);
     },
 
     listRuns: async (tenantId, filter, page) => {
@@ -63,6 +66,7 @@ function summaryOf(run: Run): wire.RunSummary {
 async function viewOf(
   run: StoredRun,
   items: readonly ContainmentItem[],
+  arms: readonly OpenArm[],
   codec: Codec,
 ): Promise<wire.RunView> {
   const { tenantId, runId } = run;
@@ -70,6 +74,12 @@ async function viewOf(
     stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
   return {
     ...summaryOf(run),
+    waits: arms.map(({ call: { kind, name }, dueAt, consentId }) => ({
+      kind,
+      name,
+      dueAt: iso(dueAt),
+      consentId,
+    })),
     input: await read(run.inputText, "input"),
     output: await read(run.outputText, "output"),
     error: (await read(run.errorText, "error")) as RunFailure | null,
@@ -91,6 +101,7 @@ function timelineOf(
       at: entry.completedAt.toISOString(),
       enqueueSeq: entry.seq,
       ordinal: entry.ordinal,
+      call: entry.kind,
       name: entry.name,
       nth: entry.nth,
       outcome: entry.outcome,

@@ -1,4 +1,4 @@
-import type { Principal, wire } from "@ghouls/core";
+import type { ConsentStatus, Principal, Verdict, wire } from "@ghouls/core";
 
 /** What the edges call. A handler parses, calls one of these and shapes the reply. */
 
@@ -39,10 +39,57 @@ export interface ControlService {
    */
   cancel(principal: Principal, runId: string, reason: string): Promise<wire.Cancelled>;
   /**
+   * Ends a quarantine with a reason, which is kept. What arrived meanwhile brings the run back.
+   * @throws GhoulsError not_found
+   */
+  clear(principal: Principal, runId: string, reason: string): Promise<wire.Cleared>;
+  /**
    * An operator's audited word that an item is settled.
    * @throws GhoulsError not_found (no such run, or no such open item)
    */
   resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved>;
+}
+
+export interface ConsentFilter {
+  readonly runId?: string;
+  readonly status?: ConsentStatus;
+}
+
+export interface ConsentService {
+  get(tenantId: string, consentId: string): Promise<wire.ConsentView | undefined>;
+  /** Newest first. @throws GhoulsError invalid_request for a cursor that is not one of ours */
+  list(
+    tenantId: string,
+    filter: ConsentFilter,
+    page: { limit: number; cursor?: string },
+  ): Promise<wire.ConsentPage>;
+  /**
+   * One word about a consent, of the principal alone. It names the digest of the request that was shown. The last word that
+   * the consent needs brings its run back in the same commit.
+   * @throws GhoulsError not_found, not_a_decider, consent_changed, consent_closed (with who was faster)
+   */
+  decide(
+    principal: Principal,
+    consentId: string,
+    decision: { readonly verdict: Verdict; readonly digest: string; readonly comment?: string },
+  ): Promise<wire.Decided>;
+}
+
+export interface SignalService {
+  /**
+   * Keeps a signal for a run. One that comes before it is waited for is kept until then.
+   * @throws GhoulsError not_found, run_ended, idempotency_conflict, too_many_signals
+   */
+  send(
+    principal: Principal,
+    runId: string,
+    signal: {
+      readonly name: string;
+      /** Canonical JSON; undefined for none. */
+      readonly payloadText: string | undefined;
+      readonly idempotencyKey?: string;
+    },
+  ): Promise<wire.Signalled>;
 }
 
 export interface RunFilter {

@@ -9,6 +9,7 @@ import {
   type AnyWorkflow,
   type Authenticator,
   type Codec,
+  type DecisionSource,
 } from "@ghouls/core";
 import { Registry, type Route } from "@ghouls/engine";
 import * as z from "zod";
@@ -36,6 +37,8 @@ export interface ConfigOptions {
   };
   /** Verifies bearer tokens. Without it only the tokens that the local host makes are known. */
   readonly auth?: Authenticator;
+  /** Who decides consents besides people, by the name that `ctx.consent(…, { source })` gives. */
+  readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   /** Payloads pass it on their way to and from the ledger. */
   readonly codec?: Codec;
   readonly build?: {
@@ -65,6 +68,7 @@ export interface Config {
   readonly reconciler: { readonly hint: boolean };
   readonly auth: Authenticator | undefined;
   readonly codec: Codec;
+  readonly decisionSources: Readonly<Record<string, DecisionSource>>;
   readonly build: { readonly external: readonly string[] };
   readonly examples: readonly Example[];
 }
@@ -92,6 +96,12 @@ const Shape = z.strictObject({
       "must have encode and decode",
     )
     .optional(),
+  decisionSources: z
+    .record(
+      z.string().regex(QUEUE_NAME, "lower-case letters, digits and -, at most 32"),
+      z.custom<DecisionSource>((value) => hasFunction(value, "lookUp"), "must have lookUp"),
+    )
+    .default({}),
   build: z.strictObject({ external: z.array(z.string().min(1)).default([]) }).prefault({}),
   examples: z.array(z.strictObject({ workflow: z.string(), input: z.unknown() })).default([]),
 });
@@ -154,6 +164,7 @@ export function defineConfig(options: ConfigOptions): Config {
     reconciler: data.reconciler,
     auth: data.auth,
     codec: data.codec ?? identityCodec,
+    decisionSources: data.decisionSources,
     build: data.build,
     examples: data.examples,
   };

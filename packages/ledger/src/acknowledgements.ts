@@ -1,4 +1,5 @@
 import type { Claim, RunStatus } from "@ghouls/core";
+import { recordAudit } from "./audit.ts";
 import type { Database } from "./database.ts";
 import { EFFECT_KEY } from "./effect-key.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
@@ -35,15 +36,6 @@ set open_items = run.open_items - 1
 from acknowledged a
 where run.tenant_id = a.tenant_id and run.run_id = a.run_id and (select count(*) from known) >= 0
 returning run.open_items`,
-);
-
-const AUDIT = writeStatement(
-  "audit.record",
-  `
-insert into ghouls.audit (tenant_id, run_id, audit_id, actor, act, subject, reason, at)
-select run.tenant_id, run.run_id, gen_random_uuid(), $3, $4, $5, $6, ghouls.clock()
-from ghouls.runs run
-where run.tenant_id = $1 and run.run_id = $2`,
 );
 
 const HOLDS = readStatement(
@@ -101,7 +93,7 @@ export async function acknowledgeItem(
     if (kind === "worker") await makeGivenBackDue(transaction, key);
     if (audit !== undefined) {
       const subject = `${kind} ${itemKey}`;
-      await transaction.run(AUDIT, [key.tenantId, key.runId, audit.actor, "resolve", subject, audit.reason]);
+      await recordAudit(transaction, key, { ...audit, act: "resolve", subject });
     }
     return { openItems: rows(row).number("open_items"), ended: await endRunIfContained(transaction, key) };
   });

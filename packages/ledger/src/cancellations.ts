@@ -1,7 +1,7 @@
 import { sourcesOf, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Database } from "./database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
-import { EFFECT_KEY } from "./effect-key.ts";
+import { takenAway } from "./taken-away.ts";
 import { rows } from "./rows.ts";
 import { writeStatement } from "./statement.ts";
 
@@ -17,36 +17,7 @@ with r as materialized (
   from ghouls.runs run
   where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(sourcesOf("run", "CANCELLING"))})
   for update
-), open as materialized (
-  select d.tenant_id, d.run_id, d.seq, d.status, d.token, d.claimed_by,
-    case when d.worker_ended_at is null then d.acts_until
-      else least(d.acts_until, d.worker_ended_at + $5::double precision * interval '1 second') end as over_at
-  from r
-  join ghouls.deliveries d on d.tenant_id = r.tenant_id and d.run_id = r.run_id
-  where d.status in ('HELD', 'PENDING', 'CLAIMED')
-  for update of d
-), fenced as (
-  update ghouls.deliveries d
-  set status = 'FENCED', fenced_at = ghouls.clock()
-  from open
-  where d.tenant_id = open.tenant_id and d.run_id = open.run_id and d.seq = open.seq
-  returning d.run_id
-), worker_item as (
-  insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, over_at, created_at, next_look_at)
-  select open.tenant_id, open.run_id, 'worker', open.seq::text, open.seq, open.token, open.claimed_by, open.over_at,
-    ghouls.clock(), coalesce(open.over_at, ghouls.clock())
-  from open
-  where open.status = 'CLAIMED'
-  returning run_id
-), effect_item as (
-  insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, created_at, next_look_at)
-  select i.tenant_id, i.run_id, 'effect', ${EFFECT_KEY}, i.seq, i.token, coalesce(d.claimed_by, 'unknown'), ghouls.clock(), ghouls.clock()
-  from r
-  join ghouls.intents i on i.tenant_id = r.tenant_id and i.run_id = r.run_id and i.outcome is null
-  join ghouls.deliveries d on d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.seq = i.seq
-  on conflict (tenant_id, run_id, kind, key) do nothing
-  returning run_id
-)
+), ${takenAway("$5")}
 update ghouls.runs run
 set status = 'CANCELLING', cancelled_by = $3, cancel_reason = $4,
   open_items = run.open_items + (select count(*) from worker_item)::integer + (select count(*) from effect_item)::integer

@@ -29,6 +29,10 @@ export interface ClaimedRun extends Claim {
   readonly deadlineAt: Date | null;
   /** The checkpoint that the hop before left, if it left one. */
   readonly checkpointGeneration: number | null;
+  /** How often the run has continued as new. */
+  readonly epoch: number;
+  /** The journal of this epoch begins behind this ordinal. */
+  readonly journalStart: number;
   /** Yields in a row that brought no new journal entry. */
   readonly idleYields: number;
   /** When builds without its workflow began to give it back, without a hop that started since; the ledger's time. */
@@ -54,7 +58,7 @@ export interface ClaimSettings {
 const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at, d.acts_until, d.checkpoint_generation`;
 const RUN_OF_CLAIM = `run.workflow_name, run.workflow_version, run.workflow_digest, run.first_run_id, run.queue, run.agent,
   run.requested_by, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at,
-  run.deadline_at, run.idle_yields, run.workflow_absent_since, run.open_items`;
+  run.deadline_at, run.epoch, run.journal_start, run.idle_yields, run.workflow_absent_since, run.open_items`;
 
 const CLAIM = writeStatement(
   "deliveries.claim",
@@ -201,6 +205,8 @@ function claimedRun(row: Row): ClaimedRun {
     admittedAt: r.date("created_at"),
     deadlineAt: r.dateOrNull("deadline_at"),
     checkpointGeneration: r.numberOrNull("checkpoint_generation"),
+    epoch: r.number("epoch"),
+    journalStart: r.number("journal_start"),
     idleYields: r.number("idle_yields"),
     workflowAbsentSince: r.dateOrNull("workflow_absent_since"),
     claimedAt: r.date("claimed_at"),

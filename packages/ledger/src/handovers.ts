@@ -183,12 +183,17 @@ export async function readCheckpoint(
 }
 
 /** Whether an earlier try of this handover was committed and its answer lost. */
-async function handedOver(executor: Executor, claim: Claim, outcome: string): Promise<NextDelivery | null> {
+export async function handedOver(
+  executor: Executor,
+  claim: Claim,
+  outcome: string,
+): Promise<NextDelivery | null> {
   const [row] = await executor.run(HANDED_OVER, [...keyOf(claim), outcome]);
   return row === undefined ? null : nextOf(row);
 }
 
-function nextOf(row: Record<string, unknown>): NextDelivery {
+/** The delivery that a statement has made. */
+export function nextOf(row: Record<string, unknown>): NextDelivery {
   return { enqueueSeq: rows(row).number("seq"), queue: rows(row).text("queue") };
 }
 

@@ -5,6 +5,8 @@ export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./claims.ts";
 export type { ConnectionOptions, ConnectionSource } from "./connections.ts";
 export type { DatabaseOptions, Executor, Row } from "./database.ts";
 export type { CancelAnswer } from "./cancellations.ts";
+export type { ConsentPosition, DecideAnswer, StoredConsent, StoredDecision } from "./consents.ts";
+export type { OverdueRun } from "./deadlines.ts";
 export type { Checkpoint, NextDelivery } from "./handovers.ts";
 export type { ExpiredHold } from "./holds.ts";
 export type { OpenIntent } from "./intents.ts";
@@ -24,7 +26,11 @@ export {
   type MigrateOptions,
   type MigrateResult,
 } from "./migrate.ts";
+export type { NewConsent, OpenArm, ParkAnswer, Standing, StoredRetry } from "./parks.ts";
+export type { ClearAnswer } from "./quarantines.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
 export { createRoles, rolesSql, type RoleOptions } from "./roles.ts";
+export type { DueArm, Resumption } from "./resumptions.ts";
 export type { Settlement, SettleAnswer } from "./settlements.ts";
+export { MAX_BUFFERED_SIGNALS, type NewSignal, type SignalAnswer } from "./signals.ts";
 export { DEFAULT_SCHEMA } from "./statement.ts";

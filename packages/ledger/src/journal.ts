@@ -73,7 +73,7 @@ const READ = readStatement(
 select j.ordinal, j.epoch, j.scope, j.kind, j.name, j.nth, j.outcome, j.result_text, j.result_digest, j.tries, j.seq,
   j.token, j.started_at, j.completed_at
 from ghouls.journal j
-where j.tenant_id = $1 and j.run_id = $2
+where j.tenant_id = $1 and j.run_id = $2 and j.ordinal > $3
 order by j.ordinal`,
 );
 
@@ -117,12 +117,13 @@ function appended(row: Row): { ordinal: number; completedAt: Date } {
   return { ordinal: r.number("ordinal"), completedAt: r.date("completed_at") };
 }
 
-/** The journal of a run in order of completion. */
+/** The journal of a run in order of completion: all of it, or what comes behind an ordinal. */
 export async function readJournal(
   executor: Executor,
   key: { tenantId: string; runId: string },
+  behind = 0,
 ): Promise<StoredEntry[]> {
-  const found = await executor.run(READ, [key.tenantId, key.runId]);
+  const found = await executor.run(READ, [key.tenantId, key.runId, behind]);
   return found.map((row) => {
     const r = rows(row);
     return {

@@ -4,6 +4,8 @@ import * as acknowledgements from "./acknowledgements.ts";
 import * as beats from "./beats.ts";
 import * as cancellations from "./cancellations.ts";
 import * as evidence from "./evidence.ts";
+import * as consents from "./consents.ts";
+import * as deadlines from "./deadlines.ts";
 import * as handovers from "./handovers.ts";
 import * as holds from "./holds.ts";
 import * as intents from "./intents.ts";
@@ -13,9 +15,14 @@ import * as admissions from "./admissions.ts";
 import * as claims from "./claims.ts";
 import * as journal from "./journal.ts";
 import { readNextLook } from "./next-look.ts";
+import * as parks from "./parks.ts";
 import * as publications from "./publications.ts";
+import * as quarantines from "./quarantines.ts";
 import * as reads from "./reads.ts";
+import * as restarts from "./restarts.ts";
+import * as resumptions from "./resumptions.ts";
 import * as settlements from "./settlements.ts";
+import * as signals from "./signals.ts";
 import * as workflows from "./workflows.ts";
 
 /** A function of the ledger with its database filled in. */
@@ -81,6 +88,14 @@ export function openLedger(options: LedgerOptions) {
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
+      clearQuarantine: opening(database, beforeOpening, quarantines.clearQuarantine),
+      overdue: bind(database, deadlines.readOverdueRuns),
+      failOverdue: bind(database, deadlines.failOverdueRun),
+      restartIfClaimed: bind(database, restarts.restartIfClaimed),
+      /** By a timer's message, which may come before the hint says so. */
+      resume: opening(database, beforeOpening, resumptions.resumeRun),
+      /** By the pass that has found something due. */
+      resumeDue: bind(database, resumptions.resumeRun),
     },
     deliveries: {
       releaseIfHeld: opening(database, beforeOpening, admissions.releaseDeliveryIfHeld),
@@ -92,6 +107,7 @@ export function openLedger(options: LedgerOptions) {
       markPublicationFailed: bind(database, publications.markPublicationFailed),
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
       beatIfClaimed: bind(database, beats.beatIfClaimed),
+      parkIfClaimed: bind(database, parks.parkIfClaimed),
       yieldIfClaimed: bind(database, handovers.yieldDeliveryIfClaimed),
       giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),
       lapsed: bind(database, losses.readLapsedClaims),
@@ -121,6 +137,21 @@ export function openLedger(options: LedgerOptions) {
       acknowledge: opening(database, beforeOpening, acknowledgements.acknowledgeItem),
       acknowledgeWorker: opening(database, beforeOpening, acknowledgements.acknowledgeWorker),
     },
+    arms: {
+      openOfRun: bind(database, parks.readOpenArms),
+      retriesOfRun: bind(database, parks.readRetries),
+      runOf: bind(database, resumptions.readRunOfArm),
+      due: bind(database, resumptions.readDueArms),
+    },
+    consents: {
+      get: bind(database, consents.readConsent),
+      page: bind(database, consents.readConsentPage),
+      decisions: bind(database, consents.readDecisions),
+      decide: opening(database, beforeOpening, consents.decideConsent),
+      toLookUp: bind(database, consents.readConsentsToLookUp),
+      postponeLookUp: bind(database, consents.postponeLookUp),
+    },
+    signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },
     workflows: {
       record: bind(database, workflows.recordWorkflows),

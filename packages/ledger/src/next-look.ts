@@ -1,6 +1,8 @@
 import { sqlStates } from "@ghouls/core";
 import type { Executor } from "./database.ts";
+import { DEADLINE_STATES } from "./deadlines.ts";
 import { ENDING_STATES } from "./fence.ts";
+import { PARKED_STATES } from "./resumptions.ts";
 import { rows } from "./rows.ts";
 import { readStatement } from "./statement.ts";
 
@@ -45,6 +47,26 @@ from (
   from ghouls.containment_items i
   where i.acknowledged_at is null
   order by i.next_look_at
+  limit 1)
+  union all
+  (select a.due_at
+  from ghouls.arms a
+  join ghouls.runs run on run.tenant_id = a.tenant_id and run.run_id = a.run_id
+  where a.closed_at is null and a.due_at is not null and run.status in (${sqlStates(PARKED_STATES)})
+    and run.quarantined_at is null
+  order by a.due_at
+  limit 1)
+  union all
+  (select c.next_look_at
+  from ghouls.consents c
+  where c.status = 'PENDING' and c.source is not null
+  order by c.next_look_at
+  limit 1)
+  union all
+  (select run.deadline_at
+  from ghouls.runs run
+  where run.deadline_at is not null and run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null
+  order by run.deadline_at
   limit 1)
   union all
   (select ghouls.clock()

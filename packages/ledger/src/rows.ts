@@ -4,6 +4,7 @@ import type { Row } from "./database.ts";
 export interface RowOf {
   text(column: string): string;
   textOrNull(column: string): string | null;
+  texts(column: string): readonly string[];
   number(column: string): number;
   numberOrNull(column: string): number | null;
   boolean(column: string): boolean;
@@ -40,6 +41,12 @@ export function rows(row: Row): RowOf {
   return {
     text,
     textOrNull: orNull(text),
+    texts: (column) => {
+      const value = row[column];
+      if (!Array.isArray(value) || !value.every((one) => typeof one === "string"))
+        throw fail(column, "texts");
+      return value;
+    },
     number,
     numberOrNull: orNull(number),
     boolean: (column) => {

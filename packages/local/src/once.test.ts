@@ -100,7 +100,16 @@ describe("carrying the examples", () => {
 describe("a line of the timeline", () => {
   const at = "2026-01-01T00:00:01.250Z";
   const start = Date.parse("2026-01-01T00:00:00Z");
-  const step = { kind: "step", at, enqueueSeq: 1, ordinal: 3, name: "read", nth: 2, tries: 2 } as const;
+  const step = {
+    kind: "step",
+    call: "step",
+    at,
+    enqueueSeq: 1,
+    ordinal: 3,
+    name: "read",
+    nth: 2,
+    tries: 2,
+  } as const;
   const failed = { ...step, outcome: "error", startedAt: "2026-01-01T00:00:01Z" } as const;
   const dueAt = at;
 

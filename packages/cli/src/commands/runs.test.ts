@@ -5,6 +5,7 @@ const admitted = { kind: "admitted", at: AT };
 const delivery = { kind: "delivery", at: AT, enqueueSeq: 1, cause: "admitted", status: "SETTLED", dueAt: AT };
 const step = {
   kind: "step",
+  call: "step",
   at: "2026-01-02T03:04:05.700Z",
   enqueueSeq: 1,
   ordinal: 1,

@@ -1,15 +1,19 @@
 import { callKey, type CallId, type CallKind } from "@ghouls/core";
 import { deferred, type Deferred } from "./rest.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
+import type { Wait } from "./wait-options.ts";
 
 /** A call that user code made and that has no result yet. */
 export interface OpenCall {
   readonly id: CallId;
   readonly key: string;
   readonly result: Deferred<unknown>;
-  /** Starts it for real; called at most once, when replay is over. */
+  /** Starts it for real, when replay is over; a step that waits for its next try is started once more. */
   readonly start: () => void;
-  readonly options: ResolvedStepOptions;
+  /** Of a step. */
+  readonly step: ResolvedStepOptions | undefined;
+  /** What it waits for where it stands in a durable wait. */
+  wait: Wait | undefined;
 }
 
 /** Names calls by their identity and knows which are open. */
@@ -28,8 +32,8 @@ export class Calls {
     return { epoch, scope, kind, name, nth };
   }
 
-  open(id: CallId, options: ResolvedStepOptions, start: () => void): OpenCall {
-    const call: OpenCall = { id, key: callKey(id), result: deferred(), start, options };
+  open(id: CallId, what: Pick<OpenCall, "step" | "wait" | "start">): OpenCall {
+    const call: OpenCall = { id, key: callKey(id), result: deferred(), ...what };
     this.#open.set(call.key, call);
     this.#openNames.set(placeOf(id), call.key);
     return call;

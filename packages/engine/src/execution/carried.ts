@@ -4,6 +4,7 @@ import type { RunStatus } from "@ghouls/core";
 export type Carried =
   | { readonly kind: "settled"; readonly status: RunStatus }
   | { readonly kind: "handed_over"; readonly why: string }
+  | { readonly kind: "parked"; readonly status: RunStatus }
   | { readonly kind: "contained"; readonly outcome: "done" | "failed" | "refused" }
   | { readonly kind: "quarantined"; readonly reason: string }
   | { readonly kind: "fenced" }

@@ -10,6 +10,7 @@ import { ledgerNowMs } from "./live-step.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
 import { endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
+import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { settle, settlementOf } from "./settle.ts";
 
@@ -55,7 +56,7 @@ async function carryHop(
   if (claim.workflowAbsentSince !== null && !(await deps.ledger.runs.clearAbsenceIfClaimed(claim))) {
     return { kind: "fenced" };
   }
-  const hop = new Hop(claim, pinned.workflow, loaded.journal, loaded.effects, deps, invocation);
+  const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
   reins.onHop(hop);
   const end = await hop.run(loaded.input);
   return conclude(claim, end, deps, invocation, hop);
@@ -76,7 +77,9 @@ async function conclude(
     case "given_back":
       return persist(() => giveBack(claim, end, deps), persistenceOf(claim, deps, invocation, hop));
     case "yielded": {
-      const idle = end.why === "time" && hop?.journal().length === claim.journalLength;
+      const written =
+        hop === undefined ? 0 : hop.journal().length - (claim.journalLength - claim.journalStart);
+      const idle = end.why === "time" && hop !== undefined && written === 0;
       if (!idle || claim.idleYields === 0) {
         return persist(
           () => handOver(claim, hop?.journal() ?? [], { why: end.why, idle }, deps),
@@ -84,6 +87,18 @@ async function conclude(
         );
       }
       return conclude(claim, refusal("no_progress", NO_PROGRESS), deps, invocation, hop);
+    }
+    case "parked":
+    case "restarted": {
+      const journal = hop?.journal() ?? [];
+      if (end.kind === "restarted" && journal.length === 0)
+        return conclude(claim, refusal("no_progress", NO_RESTART), deps, invocation, hop);
+      const answer = await persist(
+        () =>
+          end.kind === "parked" ? park(claim, journal, end.standing, deps) : restart(claim, end.input, deps),
+        persistenceOf(claim, deps, invocation, hop),
+      );
+      return answer.kind === "refused" ? conclude(claim, answer.end, deps, invocation, hop) : answer;
     }
     case "returned":
     case "failed": {
@@ -122,6 +137,8 @@ function persistenceOf(
 
 const NO_PROGRESS =
   "two invocations in a row ended without a new journal entry: a step does not fit into one";
+
+const NO_RESTART = "ctx.restart without a single journaled call before it would go on for ever";
 
 /** The worker's own word that nothing of its claim acts any more: no step is in flight, its context is released. */
 async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<void> {

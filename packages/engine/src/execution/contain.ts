@@ -44,7 +44,7 @@ export async function carryContain(
     }
     const loaded = await loadMaterial(claim, pinned.workflow, deps);
     if (!isMaterial(loaded)) return await finish(claim, "refused", deps);
-    const hop = new Hop(claim, pinned.workflow, loaded.journal, loaded.effects, deps, invocation);
+    const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
     const keys = open.map((item) => sameKey(item.key));
     const calls = new Map((await hop.openCalls(loaded.input, keys)).map((call) => [callKey(call.id), call]));
     const answered = await Promise.all(
@@ -77,12 +77,12 @@ async function settleEffect(
   hopSignal: AbortSignal,
   deps: ExecutionDeps,
 ): Promise<boolean> {
-  if (call?.options.probe === undefined) return false;
+  if (call?.step?.probe === undefined) return false;
   const log = deps.logFor(claim);
-  const answer = await probe(call.options.probe, {
+  const answer = await probe(call.step.probe, {
     call: call.id,
     claim,
-    options: call.options,
+    options: call.step,
     log,
     hopSignal,
     overdueAfterMs: deps.settings.overdueAfterMs,

@@ -1,5 +1,14 @@
 import { PUBLISHER_GRACE_SECONDS } from "@ghouls/core";
-import type { Claim, Clock, Codec, FaultInjector, Ids, Logger, QueuePort } from "@ghouls/core";
+import type {
+  Claim,
+  Clock,
+  Codec,
+  DecisionSource,
+  FaultInjector,
+  Ids,
+  Logger,
+  QueuePort,
+} from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import type { Publisher } from "../admission/publisher.ts";
 import type { Registry } from "../registry.ts";
@@ -7,7 +16,9 @@ import type { Registry } from "../registry.ts";
 /** What execution needs; passed in, there is no container. */
 export interface ExecutionDeps {
   readonly ledger: Ledger;
-  readonly queue: Pick<QueuePort, "changeVisibility" | "changeVisibilities">;
+  readonly queue: Pick<QueuePort, "changeVisibility" | "changeVisibilities" | "wake">;
+  /** By their names in the configuration. */
+  readonly decisionSources: Readonly<Record<string, DecisionSource>>;
   /** Publishes what a hop hands over, and what a loss creates. */
   readonly publisher: Pick<Publisher, "publish">;
   readonly registry: Registry;
@@ -46,6 +57,8 @@ export interface ExecutionSettings {
   readonly maxContainDeliveries: number;
   /** How long builds without a run's workflow give it back while another build has it, in milliseconds. */
   readonly deployOverlapMs: number;
+  /** What a reconciler gives one owner for its lookup, in milliseconds (design.md §3, Reconcile). */
+  readonly ownerDeadlineMs: number;
   /** Seconds before the relay looks at a delivery that its maker publishes at once. */
   readonly publisherGraceSeconds: number;
 }
@@ -60,6 +73,7 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   maxLosses: 3,
   maxContainDeliveries: 3,
   deployOverlapMs: 3_600_000,
+  ownerDeadlineMs: 10_000,
   publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,
 };
 

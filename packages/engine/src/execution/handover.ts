@@ -16,14 +16,14 @@ export async function handOver(
     claim,
     {
       workflowDigest: claim.workflow.digest,
-      journalLength: journal.length,
+      journalLength: claim.journalStart + journal.length,
       journalDigest: journalDigest(journal),
     },
     { idle: yielding.idle, publisherGraceSeconds: deps.settings.publisherGraceSeconds },
   );
   await deps.faults("worker.after-handover", claim.runId);
   if (next === null) return { kind: "fenced" };
-  await publish(claim, next, deps);
+  await publishNext(claim, next, deps);
   return { kind: "handed_over", why: yielding.why };
 }
 
@@ -39,7 +39,8 @@ export async function giveBack(
   return next === null ? { kind: "fenced" } : { kind: "handed_over", why: end.why };
 }
 
-async function publish(claim: ClaimedRun, next: NextDelivery, deps: ExecutionDeps): Promise<void> {
+/** Publishes the delivery that a hop has made; the relay does it where that fails. */
+export async function publishNext(claim: ClaimedRun, next: NextDelivery, deps: ExecutionDeps): Promise<void> {
   const { tenantId, runId } = claim;
   await deps.publisher.publish({ tenantId, runId, enqueueSeq: next.enqueueSeq, queue: next.queue });
 }

@@ -1,4 +1,5 @@
-import type { RunFailure } from "@ghouls/core";
+import { StepFailedError, describeFailure, type RunFailure } from "@ghouls/core";
+import type { OpenCall } from "./calls.ts";
 
 /** How a hop ended, before anything of it is committed. */
 export type HopEnd =
@@ -16,6 +17,10 @@ export type HopEnd =
       readonly why: string;
       readonly workflowAbsent?: true;
     }
+  /** Every branch is finished or stands in a durable wait: these. */
+  | { readonly kind: "parked"; readonly standing: readonly OpenCall[] }
+  /** Its code continues as new, with this input. */
+  | { readonly kind: "restarted"; readonly input: unknown }
   /** The claim is gone: nothing of this hop may be written any more. */
   | { readonly kind: "fenced" }
   /** The ledger could not be reached, or did not say whether it wrote: the claim is left as it is. */
@@ -26,4 +31,29 @@ export function refusal(code: RunFailure["code"], message: string, step?: string
     kind: "failed",
     failure: { code, name: "Refused", message, ...(step === undefined ? {} : { step }) },
   };
+}
+
+/** Whether the run goes on in another hop without a word of its code. */
+export function handsOver(end: HopEnd): boolean {
+  return end.kind === "yielded" || end.kind === "given_back";
+}
+
+/** The end of code that threw. */
+export function failureOf(error: unknown): HopEnd {
+  const failure = stepFailureIn(error);
+  if (failure === undefined)
+    return { kind: "failed", failure: { code: "workflow_failed", ...describeFailure(error) } };
+  const { name, message } = describeFailure(error);
+  return { kind: "failed", failure: { code: "step_failed", name, message, ...failure } };
+}
+
+/** The step and stack of a StepFailedError; user code may throw anything, also what throws when it is looked at. */
+function stepFailureIn(error: unknown): { step: string; stack?: string } | undefined {
+  try {
+    if (!(error instanceof StepFailedError)) return undefined;
+    const stack = error.failure.stack;
+    return { step: String(error.step), ...(typeof stack === "string" ? { stack } : {}) };
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,9 @@
 import {
   StepFailedError,
-  describeCall,
   describeFailure,
   type AnyWorkflow,
+  type CallKind,
+  type ConsentOptions,
   type Failure,
   type Logger,
   type StepContext,
@@ -10,16 +11,25 @@ import {
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { Calls, type OpenCall } from "./calls.ts";
-import type { ExecutionDeps, Invocation } from "./deps.ts";
-import type { Effects } from "./effects.ts";
-import { refusal, type HopEnd } from "./hop-end.ts";
-import { JournalWriter } from "./journal-writer.ts";
-import { liveStep, whyNotNow } from "./live-step.ts";
-import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
-import type { OnceEnd } from "./once-step.ts";
-import { comeToRest, deferred } from "./rest.ts";
-import { resolveStep } from "./step-options.ts";
 import { standIn, whereAmI } from "./current-hop.ts";
+import type { ExecutionDeps, Invocation } from "./deps.ts";
+import { failureOf, handsOver, refusal, type HopEnd } from "./hop-end.ts";
+import { JournalWriter } from "./journal-writer.ts";
+import { ledgerNowMs, liveStep, whyNotNow } from "./live-step.ts";
+import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
+import type { Material } from "./material.ts";
+import type { OnceEnd } from "./once-step.ts";
+import { guardAgainstRace } from "./race-guard.ts";
+import { replay } from "./replay.ts";
+import { comeToRest, deferred } from "./rest.ts";
+import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
+import {
+  understandConsent,
+  understandSignal,
+  understandSleep,
+  type Understood,
+  type Wait,
+} from "./wait-options.ts";
 import { workflowContext } from "./workflow-context.ts";
 
 interface FinishedStep {
@@ -27,6 +37,15 @@ interface FinishedStep {
   readonly end: OnceEnd;
   readonly tookMs: number;
 }
+
+/** What a call of the user's code comes to. */
+type Asked =
+  | {
+      readonly name: string;
+      readonly step: ResolvedStepOptions;
+      readonly run: (context: StepContext) => unknown;
+    }
+  | { readonly name: string; readonly wait: Wait };
 
 /**
  * One hop: replays the journal, then carries the run on. Everything that the user's code sees is resolved here, one
@@ -38,12 +57,15 @@ export class Hop {
   readonly #deps: ExecutionDeps;
   readonly #invocation: Invocation;
   readonly #journal: readonly LoadedEntry[];
-  readonly #effects: Effects;
+  readonly #material: Pick<Material, "effects" | "retries">;
   readonly #log: Logger;
   readonly #writer: JournalWriter;
   readonly #abort = new AbortController();
   readonly #calls = new Calls();
   readonly #finished: FinishedStep[] = [];
+  /** Tries of steps that wait for their next one, and the timers of those waits. */
+  readonly #tries = new Map<string, number>();
+  readonly #timers = new Set<NodeJS.Timeout>();
   #now: Date;
   #live = false;
   #inFlight = 0;
@@ -55,20 +77,19 @@ export class Hop {
   constructor(
     claim: ClaimedRun,
     workflow: AnyWorkflow,
-    journal: readonly LoadedEntry[],
-    effects: Effects,
+    material: Pick<Material, "journal" | "effects" | "retries">,
     deps: ExecutionDeps,
     invocation: Invocation,
   ) {
     this.#claim = claim;
     this.#workflow = workflow;
-    this.#journal = journal;
-    this.#effects = effects;
+    this.#journal = material.journal;
+    this.#material = material;
     this.#deps = deps;
     this.#invocation = invocation;
     this.#log = deps.logFor(claim);
     this.#now = claim.admittedAt;
-    this.#writer = new JournalWriter(claim, journal, deps, {
+    this.#writer = new JournalWriter(claim, material.journal, deps, {
       chance: deps.chance,
       mayGoOn: () => this.mayWrite() && invocation.remainingMs() > deps.settings.settleReserveMs / 2,
       onPause: (error) => this.#log.warn("the ledger is out of reach; a result waits", { kind: error.kind }),
@@ -84,6 +105,7 @@ export class Hop {
     this.#live = true;
     for (const call of this.#calls.openCalls()) call.start();
     const end = await this.#carryOn();
+    for (const timer of this.#timers) clearTimeout(timer);
     // Whatever user code still listens to is told; nothing of this run goes on in this process.
     this.#abort.abort(new DOMException("the hop has ended", "AbortError"));
     return end;
@@ -138,6 +160,10 @@ export class Hop {
       isLive: () => this.#live || this.#journal.length === 0,
       now: () => this.#now,
       step: (name, run, options) => this.#step(name, run, options),
+      consent: (title, options) => this.#consent(title, options),
+      sleep: (until, options) => this.#wait("sleep", () => understandSleep(until, options, this.#now)),
+      signal: (name, options) => this.#wait("signal", () => understandSignal(name, options, this.#now)),
+      restart: (input) => this.#restart(input),
     });
     const body = async () => this.#workflow.run(context, input as never);
     standIn({ hop: this, step: undefined }, body).then(
@@ -163,49 +189,17 @@ export class Hop {
   }
 
   async #replay(): Promise<void> {
-    await comeToRest();
-    for (const entry of this.#journal) {
-      if (this.#stopsReplay()) return;
-      const call = await this.#askedFor(entry);
-      if (call === undefined) {
-        const asked = this.#calls.openCalls().map((open) => describeCall(open.id));
-        if (this.#stopsReplay()) return;
-        this.#end = refusal(
-          "journal_mismatch",
-          `journal entry ${entry.ordinal} is ${describeCall(entry)}, but the code ${
-            asked.length === 0 ? "does not ask for it" : `asks for ${asked.join(", ").slice(0, 1_000)}`
-          }: the workflow's code has changed or is not deterministic`,
-        );
-        return;
-      }
-      this.#resolve(call, entry.outcome, entry.text, entry.tries, entry.completedAt);
-      await comeToRest();
-    }
-  }
-
-  /** A refusal, a handover and a fence end a replay; code that has come to its end may still be asked for more. */
-  #stopsReplay(): boolean {
-    const end = this.#end;
-    return this.#refused || (end !== undefined && end.kind !== "returned" && end.kind !== "failed");
-  }
-
-  /**
-   * The open call that an entry answers. Code that waits for something outside of steps (an import, say) may ask a
-   * little later than others; that is waited for within a bound.
-   */
-  async #askedFor(entry: LoadedEntry): Promise<OpenCall | undefined> {
-    const started = this.#deps.clock.monotonicMs();
-    for (;;) {
-      const call = this.#calls.find(entry);
-      if (call !== undefined) return call;
-      if (
-        this.#end !== undefined ||
-        this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs
-      ) {
-        return undefined;
-      }
-      await comeToRest();
-    }
+    const end = await replay(this.#journal, {
+      find: (entry) => this.#calls.find(entry),
+      openCalls: () => this.#calls.openCalls(),
+      end: () => this.#end,
+      refused: () => this.#refused,
+      resolve: (call, entry) =>
+        this.#resolve(call, entry.outcome, entry.text, entry.tries, entry.completedAt),
+      patienceMs: this.#deps.settings.replayPatienceMs,
+      nowMs: () => this.#deps.clock.monotonicMs(),
+    });
+    if (end !== undefined) this.#end = end;
   }
 
   async #carryOn(): Promise<HopEnd> {
@@ -215,17 +209,34 @@ export class Hop {
         await this.#keep(finished);
       } else if (this.#end !== undefined && this.#inFlight === 0) {
         return this.#end;
-      } else {
+      } else if (await this.#standsStill()) {
+        this.#decide({ kind: "parked", standing: this.#calls.openCalls() });
+      } else if (this.#finished.length === 0 && !(this.#end !== undefined && this.#inFlight === 0)) {
         await this.#wake.promise;
         this.#wake = deferred();
       }
     }
   }
 
+  /** Whether every branch of the code is finished or stands in a durable wait, and nothing is in flight. */
+  async #standsStill(): Promise<boolean> {
+    const still = () =>
+      this.#end === undefined &&
+      this.#inFlight === 0 &&
+      this.#finished.length === 0 &&
+      this.#calls.openCalls().length > 0 &&
+      this.#calls.openCalls().every(({ wait }) => wait !== undefined);
+    if (!still()) return false;
+    await comeToRest();
+    return still();
+  }
+
   /** Journals a finished step under the fence, then lets the code go on with it. */
   async #keep({ call, end, tookMs }: FinishedStep): Promise<void> {
     if (end.outcome === "stops") return this.#decide(end.end);
     if (end.outcome === "abandoned") return;
+    if (end.outcome === "later")
+      return this.#waitForTry(call, new Date(this.#ledgerNowMs() + end.delayMs), end.tries);
     if (!this.#mayWrite) {
       const failed = await this.#writer.reject(call.id, end);
       const error = failed === undefined ? undefined : describeFailure(failed).message.slice(0, 200);
@@ -258,7 +269,8 @@ export class Hop {
     this.#now = completedAt;
     // User code gets what a replay would give it: the value by way of its JSON text.
     const value: unknown = text === null ? undefined : JSON.parse(text);
-    if (outcome === "ok") call.result.resolve(value);
+    const received = call.wait?.receive;
+    if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));
     else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure));
   }
 
@@ -267,29 +279,67 @@ export class Hop {
     run: (context: StepContext) => unknown,
     options: StepOptions | undefined,
   ): Promise<unknown> {
+    return this.#ask("step", name, () => {
+      const limitMs = this.#invocation.limitMs - this.#deps.settings.settleReserveMs;
+      const step = resolveStep(name, run, options, limitMs);
+      return typeof step === "string" ? step : { name, step, run };
+    });
+  }
+
+  #consent(title: string, options: ConsentOptions | undefined): Promise<unknown> {
+    return this.#wait("consent", () =>
+      understandConsent(title, options, Object.keys(this.#deps.decisionSources)),
+    );
+  }
+
+  #wait(kind: CallKind, understand: () => Understood): Promise<unknown> {
+    const promise = this.#ask(kind, kind, understand);
+    return guardAgainstRace(promise, (how) => {
+      const message = `${how} over a durable wait: a replay has to find the same winner. Write ctx.first({ name: wait, … })`;
+      void this.#refuse(refusal("invalid_call", message));
+    });
+  }
+
+  #restart(input: unknown): Promise<never> {
+    const inside = this.#insideOf("restart", "");
+    if (inside !== undefined) return inside;
+    this.#decide({ kind: "restarted", input });
+    return deferred<never>().promise;
+  }
+
+  /** Refuses a call inside of a step's function, which gets an answer, so that it can end. */
+  #insideOf(kind: string, name: string): Promise<never> | undefined {
     const inside = whereAmI()?.step;
-    if (inside !== undefined) {
-      // The function of the outer step gets an answer, so that it can end.
-      this.#refused = true;
-      const message = `ctx.step("${String(name).slice(0, 200)}") was called inside step "${inside}": call it in the workflow itself`;
-      this.#decide(refusal("invalid_call", message, inside));
-      return Promise.reject(new Error(message));
-    }
+    if (inside === undefined) return undefined;
+    this.#refused = true;
+    const call = kind === "step" ? `ctx.step("${name.slice(0, 200)}")` : `ctx.${CALLED[kind] ?? kind}`;
+    const message = `${call} was called inside step "${inside}": call it in the workflow itself`;
+    this.#decide(refusal("invalid_call", message, inside));
+    return Promise.reject(new Error(message));
+  }
+
+  #ask(kind: CallKind, what: string, understand: () => Asked | string): Promise<unknown> {
+    const inside = this.#insideOf(kind, String(what));
+    if (inside !== undefined) return inside;
     // Code that goes on after its workflow has returned or was refused asks for nothing any more.
     if (this.#end !== undefined) return deferred<never>().promise;
-    const limitMs = this.#invocation.limitMs - this.#deps.settings.settleReserveMs;
-    const resolved = resolveStep(name, run, options, limitMs);
-    if (typeof resolved === "string") return this.#refuse(refusal("invalid_call", resolved));
-    const id = this.#calls.next(0, "", "step", name);
+    const asked = understand();
+    if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
+    const id = this.#calls.next(this.#claim.epoch, "", kind, asked.name);
     if (id === undefined) {
       return this.#refuse(
         refusal(
           "duplicate_call",
-          `a call "${name}" is open already: give calls that run at the same time names of their own`,
+          `a call "${asked.name}" is open already: give calls that run at the same time names of their own`,
         ),
       );
     }
-    const call = this.#calls.open(id, resolved, () => this.#start(call, run));
+    const call = this.#calls.open(
+      id,
+      "step" in asked
+        ? { step: asked.step, wait: undefined, start: () => this.#start(call, asked.run) }
+        : { step: undefined, wait: asked.wait, start: () => undefined },
+    );
     if (this.#live) call.start();
     this.#wake.resolve();
     return call.result.promise;
@@ -305,7 +355,12 @@ export class Hop {
   #start(call: OpenCall, run: (context: StepContext) => unknown): void {
     if (this.#end !== undefined && this.#end.kind !== "returned") return;
     const { clock } = this.#deps;
-    const { options } = call;
+    const options = call.step;
+    if (options === undefined) return;
+    const earlier = this.#material.retries.of(call.id);
+    const triesBefore = this.#tries.get(call.key) ?? earlier.triesBefore;
+    if (!this.#tries.has(call.key) && earlier.dueAt !== null && earlier.dueAt.getTime() > this.#ledgerNowMs())
+      return this.#waitForTry(call, earlier.dueAt, triesBefore);
     const refused = whyNotNow(call.id.name, options.timeoutMs, this.#claim, this.#deps, this.#invocation);
     if (refused !== undefined) return this.#decide(refused);
     this.#inFlight += 1;
@@ -318,7 +373,8 @@ export class Hop {
       options,
       hopSignal: abort.signal,
       log,
-      effects: this.#effects,
+      effects: this.#material.effects,
+      triesBefore,
       invocation: this.#invocation,
     };
     const carried = standIn({ hop: this, step: call.id.name }, () => liveStep(step, this.#deps));
@@ -328,27 +384,31 @@ export class Hop {
       this.#wake.resolve();
     });
   }
-}
 
-function handsOver(end: HopEnd): boolean {
-  return end.kind === "yielded" || end.kind === "given_back";
-}
+  /** The step stands in a durable wait until its next try. Where the hop goes on for that long, it is made here. */
+  #waitForTry(call: OpenCall, dueAt: Date, tries: number): void {
+    call.wait = { owner: "timer", dueAt, tries };
+    this.#tries.set(call.key, tries);
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer);
+        call.wait = undefined;
+        call.start();
+        this.#wake.resolve();
+      },
+      Math.min(MAX_TIMER_MS, Math.max(0, dueAt.getTime() - this.#ledgerNowMs())),
+    );
+    this.#timers.add(timer);
+    this.#wake.resolve();
+  }
 
-function failureOf(error: unknown): HopEnd {
-  const failure = stepFailureIn(error);
-  if (failure === undefined)
-    return { kind: "failed", failure: { code: "workflow_failed", ...describeFailure(error) } };
-  const { name, message } = describeFailure(error);
-  return { kind: "failed", failure: { code: "step_failed", name, message, ...failure } };
-}
-
-/** The step and stack of a StepFailedError; user code may throw anything, also what throws when it is looked at. */
-function stepFailureIn(error: unknown): { step: string; stack?: string } | undefined {
-  try {
-    if (!(error instanceof StepFailedError)) return undefined;
-    const stack = error.failure.stack;
-    return { step: String(error.step), ...(typeof stack === "string" ? { stack } : {}) };
-  } catch {
-    return undefined;
+  #ledgerNowMs(): number {
+    return ledgerNowMs(this.#claim, this.#deps, this.#invocation);
   }
 }
+
+/** How a call is written that its kind does not tell. */
+const CALLED: Readonly<Record<string, string>> = { signal: "waitForSignal" };
+
+/** A timer of Node's that is longer fires at once (F52). A hop is over long before. */
+const MAX_TIMER_MS = 2 ** 31 - 1;

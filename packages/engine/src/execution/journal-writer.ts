@@ -4,7 +4,7 @@ import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import type { JournalItem } from "./loaded-journal.ts";
 import { persist, type Persistence } from "./persist.ts";
-import type { StepEnd } from "./step-run.ts";
+import type { StepOutcome } from "./step-run.ts";
 
 /** Largest journal of a run, in bytes of its stored results. */
 const MAX_JOURNAL_BYTES = 32 * 1_048_576;
@@ -41,7 +41,7 @@ export class JournalWriter {
   }
 
   /** Keeps what came after the claim was taken away, for people. Never rejects. */
-  async reject(call: CallId, end: Exclude<StepEnd, { outcome: "abandoned" }>): Promise<unknown> {
+  async reject(call: CallId, end: StepOutcome): Promise<unknown> {
     try {
       const { tenantId, runId } = this.#claim;
       const text = serialize(end.outcome === "ok" ? end.value : end.failure);
@@ -61,7 +61,7 @@ export class JournalWriter {
   }
 
   /** Whoever holds the token of a fenced claim still knows that its effect has happened. */
-  async #tellEffect(call: CallId, end: Exclude<StepEnd, { outcome: "abandoned" }>): Promise<void> {
+  async #tellEffect(call: CallId, end: StepOutcome): Promise<void> {
     if (end.outcome !== "ok" || end.closesIntent !== true) return;
     const { epoch, scope, kind, name, nth } = call;
     const key = `[${[epoch, scope, kind, name, nth].map((part) => JSON.stringify(part)).join(", ")}]`;
@@ -77,11 +77,7 @@ export class JournalWriter {
   }
 
   /** Never rejects: what went wrong is how the hop ends. */
-  async write(
-    call: CallId,
-    end: Exclude<StepEnd, { outcome: "abandoned" }>,
-    tookMs: number,
-  ): Promise<Written> {
+  async write(call: CallId, end: StepOutcome, tookMs: number): Promise<Written> {
     try {
       return await this.#append(call, end, tookMs);
     } catch (error) {
@@ -91,11 +87,7 @@ export class JournalWriter {
     }
   }
 
-  async #append(
-    call: CallId,
-    end: Exclude<StepEnd, { outcome: "abandoned" }>,
-    tookMs: number,
-  ): Promise<Written> {
+  async #append(call: CallId, end: StepOutcome, tookMs: number): Promise<Written> {
     const { tenantId, runId } = this.#claim;
     const text = serialize(end.outcome === "ok" ? end.value : end.failure);
     const stored =

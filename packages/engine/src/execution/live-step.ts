@@ -42,6 +42,7 @@ export interface LiveStep {
   readonly hopSignal: AbortSignal;
   readonly log: Logger;
   readonly effects: Effects;
+  readonly triesBefore: number;
   readonly invocation: Invocation;
 }
 
@@ -74,6 +75,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
       : await runStep({
           ...shared,
           name: call.name,
+          triesBefore: step.triesBefore,
           idempotencyKey: idempotencyKeyOf(claim.firstRunId, call),
           chance: deps.chance,
         });

@@ -68,21 +68,21 @@ export async function loadJournal(
   stored: readonly StoredEntry[],
   codec: Codec,
 ): Promise<LoadedEntry[]> {
-  if (stored.length !== claim.journalLength) {
-    throw new DisagreementError(
-      `the journal has ${stored.length} entries, the run says ${claim.journalLength}`,
-    );
+  const wanted = claim.journalLength - claim.journalStart;
+  if (stored.length !== wanted) {
+    throw new DisagreementError(`the journal has ${stored.length} entries, the run says ${wanted}`);
   }
   const context = { tenantId: claim.tenantId, runId: claim.runId, kind: "result" } as const;
   return Promise.all(
     stored.map(async (entry, index) => {
-      if (entry.ordinal !== index + 1) throw new DisagreementError(`journal entry ${index + 1} is missing`);
+      const expected = claim.journalStart + index + 1;
+      if (entry.ordinal !== expected) throw new DisagreementError(`journal entry ${expected} is missing`);
       const { ordinal, epoch, scope, kind, name, nth, outcome, tries, completedAt, resultText } = entry;
       const text =
         resultText === null
           ? emptied(entry)
           : await verified(resultText, entry.resultDigest, `journal entry ${ordinal}`, (value) =>
-              codec.decode(value, context),
+              kind === "step" ? codec.decode(value, context) : decodeWaitResult(value, claim, codec),
             );
       return {
         ordinal,
@@ -101,6 +101,32 @@ export async function loadJournal(
   );
 }
 
+/** The ledger writes the result of a wait; comments and payloads in it stay as they were stored. */
+async function decodeWaitResult(
+  text: string,
+  { tenantId, runId }: Pick<ClaimedRun, "tenantId" | "runId">,
+  codec: Codec,
+): Promise<string> {
+  const result = JSON.parse(text) as { decisions?: { comment: string | null }[]; payload?: string | null };
+  const decoded = { ...result } as Record<string, unknown>;
+  if (result.decisions !== undefined) {
+    decoded["decisions"] = await Promise.all(
+      result.decisions.map(async (one) => ({
+        ...one,
+        comment:
+          one.comment === null ? null : await codec.decode(one.comment, { tenantId, runId, kind: "comment" }),
+      })),
+    );
+  }
+  if (result.payload !== undefined) {
+    decoded["payload"] =
+      result.payload === null
+        ? null
+        : JSON.parse(await codec.decode(result.payload, { tenantId, runId, kind: "signal" }));
+  }
+  return JSON.stringify(decoded);
+}
+
 /** No text and no digest is `undefined`; no text with a digest is a body that is gone. */
 function emptied(entry: StoredEntry): null {
   if (entry.resultDigest !== null)
@@ -113,7 +139,7 @@ function emptied(entry: StoredEntry): null {
  * @throws DisagreementError for a checkpoint that is missing, of another workflow, or not a prefix of the journal
  */
 export function verifyCheckpoint(
-  claim: Pick<ClaimedRun, "checkpointGeneration" | "workflow">,
+  claim: Pick<ClaimedRun, "checkpointGeneration" | "workflow" | "journalStart">,
   checkpoint: Checkpoint | null,
   journal: readonly JournalItem[],
 ): void {
@@ -121,7 +147,10 @@ export function verifyCheckpoint(
   if (checkpoint === null) throw new DisagreementError(`${name} is missing`);
   if (checkpoint.workflowDigest !== claim.workflow.digest)
     throw new DisagreementError(`${name} is of another workflow digest`);
-  if (checkpoint.journalDigest !== journalDigest(journal.slice(0, checkpoint.journalLength))) {
+  if (
+    checkpoint.journalDigest !==
+    journalDigest(journal.slice(0, checkpoint.journalLength - claim.journalStart))
+  ) {
     throw new DisagreementError(`${name} disagrees with the journal`);
   }
 }

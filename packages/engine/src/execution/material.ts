@@ -2,6 +2,7 @@ import { describeFailure, type AnyWorkflow } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 import { loadEffects, type Effects } from "./effects.ts";
+import { loadRetries, type Retries } from "./retries.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { loadJournal, verified, verifyCheckpoint, type LoadedEntry } from "./loaded-journal.ts";
 
@@ -10,6 +11,7 @@ export interface Material {
   readonly input: unknown;
   readonly journal: readonly LoadedEntry[];
   readonly effects: Effects;
+  readonly retries: Retries;
 }
 
 /**
@@ -22,9 +24,9 @@ export async function loadMaterial(
   deps: ExecutionDeps,
 ): Promise<Material | HopEnd> {
   const journal =
-    claim.journalLength === 0
+    claim.journalLength === claim.journalStart
       ? []
-      : await loadJournal(claim, await deps.ledger.journal.read(claim), deps.codec);
+      : await loadJournal(claim, await deps.ledger.journal.read(claim, claim.journalStart), deps.codec);
   if (claim.checkpointGeneration !== null) {
     verifyCheckpoint(claim, await deps.ledger.checkpoints.read(claim, claim.checkpointGeneration), journal);
   }
@@ -35,11 +37,18 @@ export async function loadMaterial(
   const input = await inputOf(workflow, inputText);
   if ("problem" in input)
     return refusal("input_invalid", `the input does not fit the workflow's schema: ${input.problem}`);
-  return { input: input.value, journal, effects: await loadEffects(claim, deps) };
+  const [effects, retries] = await Promise.all([loadEffects(claim, deps), loadRetries(claim, deps)]);
+  return { input: input.value, journal, effects, retries };
 }
 
 export function isMaterial(loaded: Material | HopEnd): loaded is Material {
   return "journal" in loaded;
+}
+
+/** Why an input does not fit its workflow; undefined where it does. */
+export async function inputProblem(workflow: AnyWorkflow, text: string): Promise<string | undefined> {
+  const input = await inputOf(workflow, text);
+  return "problem" in input ? input.problem : undefined;
 }
 
 /** The input as the workflow's schema gives it; the schema is user code and may throw. */

@@ -1,4 +1,5 @@
 import {
+  LONGEST_RESIDENT_DELAY_MS,
   NotDoneError,
   idempotencyKeyOf,
   retryDelayMs,
@@ -81,7 +82,9 @@ export async function onceStep(step: OnceStep, deps: ExecutionDeps): Promise<Onc
       return stops({ kind: "fenced" });
     }
     if (tries >= step.options.tries || step.hopSignal.aborted) return failedForGood(step, tries, end.failure);
-    await pause(retryDelayMs(step.options.backoff, tries + 1, deps.chance()), step.hopSignal);
+    const delayMs = retryDelayMs(step.options.backoff, tries + 1, deps.chance());
+    if (delayMs > LONGEST_RESIDENT_DELAY_MS) return { outcome: "later", tries, delayMs };
+    await pause(delayMs, step.hopSignal);
   }
 }
 

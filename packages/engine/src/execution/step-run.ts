@@ -1,4 +1,5 @@
 import {
+  LONGEST_RESIDENT_DELAY_MS,
   NonRetryableError,
   describeFailure,
   retryDelayMs,
@@ -27,6 +28,8 @@ export interface StepRun extends StepCall {
   readonly options: ResolvedStepOptions;
   /** Chance in [0, 1), for the spread of retries. */
   readonly chance: () => number;
+  /** Tries of earlier hops, after which the run was parked. */
+  readonly triesBefore: number;
   /** Why no further try may start now: the hop ends instead, and the next one begins the step anew. */
   readonly whyNotNow: () => HopEnd | undefined;
 }
@@ -40,7 +43,12 @@ export type StepEnd =
     }
   | { readonly outcome: "error"; readonly failure: Failure; readonly tries: number }
   /** The hop ended between two tries: no outcome, and nothing in flight. */
-  | { readonly outcome: "abandoned"; readonly tries: number };
+  | { readonly outcome: "abandoned"; readonly tries: number }
+  /** The next try is far enough away to park the run until then. */
+  | { readonly outcome: "later"; readonly tries: number; readonly delayMs: number };
+
+/** An end that is kept: what the function returned, or how it failed for good. */
+export type StepOutcome = Extract<StepEnd, { outcome: "ok" | "error" }>;
 
 /**
  * Calls a step's function until it succeeds or its tries are used up. A function is in flight until it has returned or
@@ -50,14 +58,16 @@ export async function runStep(
   step: StepRun,
 ): Promise<StepEnd | { readonly outcome: "stops"; readonly end: HopEnd }> {
   const { options } = step;
-  for (let tryNumber = 1; ; tryNumber += 1) {
+  for (let tryNumber = step.triesBefore + 1; ; tryNumber += 1) {
     const end = await callOnce(step, tryNumber);
     if (end.outcome === "ok") return { outcome: "ok", value: end.value, tries: tryNumber };
     const final = isNonRetryable(end.thrown) || tryNumber >= options.tries;
     if (final) return { outcome: "error", failure: end.failure, tries: tryNumber };
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     step.log.warn("a try of a step failed", { step: step.name, try: tryNumber, error: end.failure.name });
-    await pause(retryDelayMs(options.backoff, tryNumber + 1, step.chance()), step.hopSignal);
+    const delayMs = retryDelayMs(options.backoff, tryNumber + 1, step.chance());
+    if (delayMs > LONGEST_RESIDENT_DELAY_MS) return { outcome: "later", tries: tryNumber, delayMs };
+    await pause(delayMs, step.hopSignal);
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     const notNow = step.whyNotNow();
     if (notNow !== undefined) return { outcome: "stops", end: notNow };

@@ -2,6 +2,7 @@ import { decideSkip, describeFailure, parseMessage, type DeliveryRef, type Skip 
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carry } from "./carry.ts";
+import { wakeUp, type Verdict } from "./wake-up.ts";
 import { reanimate } from "../reconciler/passes/reanimation.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { Heartbeat, type Beating } from "./heartbeat.ts";
@@ -41,6 +42,7 @@ export async function work(
   deps: ExecutionDeps,
   options: WorkOptions,
 ): Promise<MessageOutcome[]> {
+  const woken = wakeUp(messages, deps);
   const wanted = new Map<string, Wanted>();
   for (const message of messages) {
     const ref = parseMessage(message.body);
@@ -49,9 +51,14 @@ export async function work(
     if (known === undefined) wanted.set(keyOf(ref), { ...ref, receiptHandles: [message.receiptHandle] });
     else known.receiptHandles.push(message.receiptHandle);
   }
-  const verdicts = await carryAll(wanted, deps, options);
+  const [verdicts, timers] = await Promise.all([carryAll(wanted, deps, options), woken]);
   return Promise.all(
     messages.map(async (message): Promise<MessageOutcome> => {
+      const timer = timers.get(message.messageId);
+      if (timer !== undefined) {
+        if (timer.retryInSeconds !== undefined) await putBack(message, timer.retryInSeconds, deps, options);
+        return { messageId: message.messageId, done: timer.done, reason: timer.reason };
+      }
       const ref = parseMessage(message.body);
       if (ref === undefined) {
         deps.log.error("a message is no delivery; it stays until the dead-letter queue takes it", {
@@ -65,13 +72,6 @@ export async function work(
       return { messageId: message.messageId, done: verdict.done, reason: verdict.reason };
     }),
   );
-}
-
-interface Verdict {
-  readonly done: boolean;
-  readonly reason: string;
-  /** Seconds until the message should come back, where that is known. */
-  readonly retryInSeconds?: number;
 }
 
 interface Wanted extends DeliveryRef {
@@ -194,6 +194,9 @@ function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verd
     case "handed_over":
       log.info("the run goes on in another hop", { why: end.why });
       return { done: true, reason: "handed_over" };
+    case "parked":
+      log.info("the run waits", { status: end.status });
+      return { done: true, reason: end.status };
     case "contained":
       log.info("a contain delivery has ended", { outcome: end.outcome });
       return { done: true, reason: `contain_${end.outcome}` };

@@ -1,8 +1,13 @@
 import {
   NonRetryableError,
   RandomStream,
+  type ConsentOptions,
+  type ConsentResult,
+  type Duration,
   type Jsonified,
   type Logger,
+  type SignalOptions,
+  type SignalResult,
   type StepContext,
   type StepOptions,
   type WorkflowContext,
@@ -23,12 +28,16 @@ export interface ContextSource {
     run: (context: StepContext) => unknown,
     options: StepOptions | undefined,
   ): Promise<unknown>;
+  consent(title: string, options: ConsentOptions | undefined): Promise<unknown>;
+  sleep(until: Duration | Date, options: { readonly name?: string } | undefined): Promise<unknown>;
+  signal(name: string, options: SignalOptions | undefined): Promise<unknown>;
+  restart(input: unknown): Promise<never>;
 }
 
 /** The `ctx` of a workflow. Chance and time are the run's own, so that a replay sees the same. */
 export function workflowContext(source: ContextSource): WorkflowContext {
   const { runId, agent, requestedBy, deadlineAt } = source.claim;
-  const stream = new RandomStream(runId, 0, "");
+  const stream = new RandomStream(runId, source.claim.epoch, "");
   return {
     runId,
     agent,
@@ -38,10 +47,28 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     log: whileLive(source),
     step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>) =>
       source.step(name, run, options) as Promise<Jsonified<T>>,
+    consent: (title, options) => source.consent(title, options) as Promise<ConsentResult>,
+    sleep: (until, options) => source.sleep(until, options) as Promise<void>,
+    waitForSignal: <T>(name: string, options?: SignalOptions<T>) =>
+      source.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,
+    first,
+    restart: (input) => source.restart(input),
     now: () => new Date(source.now()),
     random: () => outsideOfSteps("random", () => stream.random()),
     uuid: () => outsideOfSteps("uuid", () => stream.uuid()),
   };
+}
+
+/** Entries are resolved one at a time, and the code comes to rest after each: whichever is first is so in every replay. */
+function first<W extends Readonly<Record<string, Promise<unknown>>>>(waits: W) {
+  type Winner = { [K in keyof W]: { readonly winner: K; readonly value: Awaited<W[K]> } }[keyof W];
+  const entries = Object.entries(waits);
+  if (entries.length === 0)
+    return Promise.reject(new NonRetryableError("ctx.first({}) would wait for ever: give it named waits"));
+  return new Promise<Winner>((resolve, reject) => {
+    for (const [winner, wait] of entries)
+      wait.then((value) => resolve({ winner, value } as unknown as Winner), reject);
+  });
 }
 
 /** A draw inside a step is made only where the step runs: after a replay the next one outside would be another. */

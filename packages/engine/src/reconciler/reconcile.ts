@@ -1,8 +1,11 @@
 import type { Position } from "@ghouls/ledger";
 import { contain, type ContainmentCounts, type ContainmentOptions } from "./passes/containment.ts";
+import { lookUpConsents, type ConsentCounts, type ConsentsPassOptions } from "./passes/consents.ts";
+import { endOverdue, type DeadlineCounts, type DeadlinesOptions } from "./passes/deadlines.ts";
 import { expireHolds, type HoldCounts, type HoldsOptions } from "./passes/holds.ts";
 import { reanimate, type ReanimationCounts, type ReanimationOptions } from "./passes/reanimation.ts";
 import { relay, type RelayCounts, type RelayOptions } from "./passes/relay.ts";
+import { wakeDue, type TimerCounts, type TimersOptions } from "./passes/timers.ts";
 import { pass, type PassReport } from "./pages.ts";
 
 export interface ReconcileOptions
@@ -10,9 +13,18 @@ export interface ReconcileOptions
     RelayOptions,
     Omit<ReanimationOptions, "ledger">,
     Omit<HoldsOptions, "ledger">,
+    Omit<DeadlinesOptions, "ledger" | "settings">,
+    Omit<TimersOptions, "ledger" | "settings">,
+    Omit<ConsentsPassOptions, "ledger" | "settings">,
     Omit<ContainmentOptions, "ledger" | "settings"> {
-  readonly ledger: RelayOptions["ledger"] & ReanimationOptions["ledger"] & ContainmentOptions["ledger"];
-  readonly settings: ReanimationOptions["settings"] & ContainmentOptions["settings"];
+  readonly ledger: RelayOptions["ledger"] &
+    ReanimationOptions["ledger"] &
+    ContainmentOptions["ledger"] &
+    TimersOptions["ledger"] &
+    ConsentsPassOptions["ledger"];
+  readonly settings: ReanimationOptions["settings"] &
+    ContainmentOptions["settings"] &
+    ConsentsPassOptions["settings"];
   /** What remains of the invocation, in milliseconds. */
   readonly remainingMs: () => number;
   /** What a page may take at most, in milliseconds: no page starts with less left. */
@@ -22,6 +34,9 @@ export interface ReconcileOptions
 export interface ReconcileReport {
   readonly reanimation: PassReport<ReanimationCounts>;
   readonly holds: PassReport<HoldCounts>;
+  readonly deadlines: PassReport<DeadlineCounts>;
+  readonly timers: PassReport<TimerCounts>;
+  readonly consents: PassReport<ConsentCounts>;
   readonly containment: PassReport<ContainmentCounts>;
   readonly relay: PassReport<RelayCounts>;
 }
@@ -40,6 +55,15 @@ export async function reconcile(options: ReconcileOptions): Promise<ReconcileRep
     ),
     holds: await pass("holds", options, { expired: 0, ended: 0, failed: 0 }, (after?: Position) =>
       expireHolds(options, after),
+    ),
+    deadlines: await pass("deadlines", options, { overdue: 0, ended: 0, failed: 0 }, (after?: Position) =>
+      endOverdue(options, after),
+    ),
+    timers: await pass("timers", options, { due: 0, resumed: 0, failed: 0 }, (after?: Position) =>
+      wakeDue(options, after),
+    ),
+    consents: await pass("consents", options, { due: 0, decided: 0, failed: 0 }, (after?: Position) =>
+      lookUpConsents(options, after),
     ),
     containment: await pass("containment", options, { due: 0, ended: 0, failed: 0 }, (after?: Position) =>
       contain(options, after),

@@ -18,6 +18,7 @@ export function createReconciler(
   const runtime = once(() => openRuntime(config, overrides));
   return async (_event, context) => {
     const { ledger, queue, hint, clock, publisher, codec, faults, log, settings } = await runtime();
+    const { decisionSources } = config;
     return reconcileWhenDue({
       ledger,
       hint,
@@ -28,6 +29,7 @@ export function createReconciler(
       faults,
       log,
       settings,
+      decisionSources,
       pageSize: PAGE_SIZE,
       pageBudgetMs: PAGE_BUDGET_MS,
       remainingMs: () => context.getRemainingTimeInMillis(),

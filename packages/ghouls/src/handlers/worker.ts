@@ -62,6 +62,7 @@ function executionOf(runtime: Runtime): ExecutionDeps {
     log,
     worker,
     settings,
+    decisionSources: runtime.config.decisionSources,
     logFor: ({ runId, seq }) =>
       logWith({
         runId,

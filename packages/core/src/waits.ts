@@ -1,0 +1,209 @@
+import type * as z from "zod";
+import type { Duration } from "./duration.ts";
+import type { ConsentStatus } from "./transitions.ts";
+
+/** What expiry means for a consent that nobody has decided. */
+export const ON_EXPIRY = ["expire", "grant", "deny"] as const;
+export type OnExpiry = (typeof ON_EXPIRY)[number];
+
+export interface ConsentOptions {
+  /** Who may decide: "role:legal" or "user:ada", at least one. */
+  readonly deciders: readonly string[];
+  /** So many distinct deciders must grant; 1 by default. The first denial denies. */
+  readonly quorum?: number;
+  /** Counted from the park; without it the consent waits for as long as the run may. */
+  readonly expires?: Duration;
+  /** The outcome where nobody decided in time; "expire" by default, which is EXPIRED. */
+  readonly onExpiry?: OnExpiry;
+  /** What deciders are shown: any JSON, part of the frozen request. */
+  readonly detail?: unknown;
+  /** Whether the one who asked for the run may decide; false by default. */
+  readonly requesterMayDecide?: boolean;
+  /** Name of a decision source of the configuration, which is asked besides the deciders. */
+  readonly source?: string;
+}
+
+/** One person's word about a consent. */
+export interface Decision {
+  readonly by: string;
+  readonly verdict: Verdict;
+  /** ISO 8601, the ledger's time. */
+  readonly at: string;
+  readonly comment: string | null;
+}
+
+export const VERDICTS = ["grant", "deny"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+export interface ConsentResult {
+  readonly outcome: "GRANTED" | "DENIED" | "EXPIRED";
+  readonly consentId: string;
+  /** Who or what closed it: a subject, or "expiry". */
+  readonly by: string;
+  readonly decisions: readonly Decision[];
+}
+
+export interface SignalOptions<T = unknown> {
+  /** What a payload must be; one that does not fit is INVALID, and consumed. */
+  readonly schema?: z.ZodType<T>;
+  /** Counted from `ctx.now()`. */
+  readonly timeout?: Duration;
+}
+
+export type SignalResult<T = unknown> =
+  | { readonly outcome: "RECEIVED"; readonly payload: T; readonly from: string; readonly at: string }
+  | {
+      readonly outcome: "INVALID";
+      readonly payload: unknown;
+      readonly problem: string;
+      readonly from: string;
+      readonly at: string;
+    }
+  | { readonly outcome: "TIMED_OUT" };
+
+/** Why a run is parked: by the first open arm in this order (design.md §3, Park). */
+export const ARM_OWNERS = ["consent", "signal", "timer"] as const;
+export type ArmOwner = (typeof ARM_OWNERS)[number];
+
+const PARKED_AS = {
+  consent: "AWAITING_CONSENT",
+  signal: "AWAITING_SIGNAL",
+  timer: "AWAITING_TIMER",
+} as const satisfies Record<ArmOwner, string>;
+
+/** The status of a run that is parked on these. */
+export function parkedAs(owners: readonly ArmOwner[]): (typeof PARKED_AS)[ArmOwner] {
+  const first = ARM_OWNERS.find((owner) => owners.includes(owner));
+  if (first === undefined) throw new TypeError("a run is parked on at least one arm");
+  return PARKED_AS[first];
+}
+
+/** A consent as a decision finds it, locked. */
+export interface DecidableConsent {
+  readonly status: ConsentStatus;
+  readonly closedBy: string | null;
+  readonly deciders: readonly string[];
+  readonly quorum: number;
+  readonly requesterMayDecide: boolean;
+  readonly requestedBy: string;
+  readonly requestDigest: string;
+  /** Its time is over, by the ledger's clock. */
+  readonly expired: boolean;
+  readonly decisions: readonly { readonly by: string; readonly verdict: Verdict }[];
+}
+
+/** Who decides, and what. */
+export interface DecisionWord {
+  readonly subject: string;
+  readonly roles: readonly string[];
+  readonly verdict: Verdict;
+  /** Digest of the request that the decider was shown. */
+  readonly digest: string;
+}
+
+export type DecisionJudgement =
+  | { readonly kind: "not_a_decider" | "requester" | "changed" | "expired" }
+  /** Somebody, or something, was faster. */
+  | { readonly kind: "closed"; readonly status: ConsentStatus; readonly by: string }
+  /** The same word of the same person again: nothing more is written. */
+  | { readonly kind: "repeated"; readonly status: ConsentStatus }
+  /** This person has said something else before. */
+  | { readonly kind: "contradicts"; readonly verdict: Verdict }
+  | { readonly kind: "counts"; readonly becomes: "PENDING" | "GRANTED" | "DENIED" };
+
+/** Judges one word about a consent. The word of a source counts for itself: it was asked. */
+export function judgeDecision(
+  consent: DecidableConsent,
+  word: DecisionWord,
+  asSource = false,
+): DecisionJudgement {
+  if (!asSource) {
+    if (!isDecider(consent.deciders, word)) return { kind: "not_a_decider" };
+    if (word.subject === consent.requestedBy && !consent.requesterMayDecide) return { kind: "requester" };
+  }
+  if (word.digest !== consent.requestDigest) return { kind: "changed" };
+  const before = consent.decisions.find(({ by }) => by === word.subject);
+  if (before?.verdict === word.verdict) return { kind: "repeated", status: consent.status };
+  if (consent.status !== "PENDING")
+    return { kind: "closed", status: consent.status, by: consent.closedBy ?? "unknown" };
+  if (consent.expired) return { kind: "expired" };
+  if (before !== undefined) return { kind: "contradicts", verdict: before.verdict };
+  if (word.verdict === "deny") return { kind: "counts", becomes: "DENIED" };
+  const grants = consent.decisions.filter(({ verdict }) => verdict === "grant").length + 1;
+  return { kind: "counts", becomes: asSource || grants >= consent.quorum ? "GRANTED" : "PENDING" };
+}
+
+/** Whether a principal is one of those who may decide: by name, or by a role. */
+export function isDecider(
+  deciders: readonly string[],
+  who: Pick<DecisionWord, "subject" | "roles">,
+): boolean {
+  return deciders.includes(who.subject) || who.roles.some((role) => deciders.includes(`role:${role}`));
+}
+
+/** The state of a consent whose time is over. */
+export function afterExpiry(onExpiry: OnExpiry): "EXPIRED" | "GRANTED" | "DENIED" {
+  return onExpiry === "grant" ? "GRANTED" : onExpiry === "deny" ? "DENIED" : "EXPIRED";
+}
+
+/** What has happened to an open arm's owner, as its run's transaction finds it. */
+export interface ArmFact {
+  readonly armId: string;
+  readonly owner: ArmOwner;
+  /** Whether its time is over. */
+  readonly due: boolean;
+  /** Of its consent; PENDING where nothing has closed it. */
+  readonly consent?: {
+    readonly consentId: string;
+    readonly status: ConsentStatus;
+    readonly closedBy: string | null;
+    readonly decisions: readonly Decision[];
+  };
+  /** Signals of its name that nobody has consumed, the oldest first. Payloads as they are stored. */
+  readonly signals?: readonly {
+    readonly signalId: string;
+    readonly from: string;
+    readonly at: string;
+    readonly payload: string | null;
+  }[];
+  /** Whether the arm is a step's, which waits for its next try: then nothing is journaled. */
+  readonly retry: boolean;
+}
+
+/** How an open arm closes: with this JSON in the journal, or none. */
+export interface ArmClosing {
+  readonly armId: string;
+  readonly resultText: string | null;
+  readonly signalId?: string;
+}
+
+/**
+ * Which arms close by what has happened, with what the journal keeps of it. Pure: it runs inside of a transaction.
+ * Comments and payloads in it stay as they are stored; whoever reads the journal decodes them.
+ */
+export function closingsOf(facts: readonly ArmFact[]): ArmClosing[] {
+  const taken = new Set<string>();
+  return facts.flatMap((fact): ArmClosing[] => {
+    const { armId, consent } = fact;
+    if (consent !== undefined) {
+      if (consent.status === "PENDING" || consent.status === "CANCELLED") return [];
+      const { consentId, status, closedBy, decisions } = consent;
+      return [
+        {
+          armId,
+          resultText: JSON.stringify({ outcome: status, consentId, by: closedBy ?? "unknown", decisions }),
+        },
+      ];
+    }
+    const signal = fact.signals?.find(({ signalId }) => !taken.has(signalId));
+    if (signal !== undefined) {
+      taken.add(signal.signalId);
+      const { signalId, from, at, payload } = signal;
+      return [{ armId, signalId, resultText: JSON.stringify({ outcome: "RECEIVED", payload, from, at }) }];
+    }
+    if (!fact.due) return [];
+    if (fact.retry) return [{ armId, resultText: null }];
+    const outcome = fact.owner === "signal" ? "TIMED_OUT" : "ELAPSED";
+    return [{ armId, resultText: JSON.stringify({ outcome }) }];
+  });
+}

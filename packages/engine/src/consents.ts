@@ -1,0 +1,225 @@
+import {
+  GhoulsError,
+  PUBLISHER_GRACE_SECONDS,
+  isRunId,
+  sha256,
+  statesOf,
+  type Codec,
+  type ConsentStatus,
+  type FaultInjector,
+  type Principal,
+  type Verdict,
+  type wire,
+} from "@ghouls/core";
+import type { ConsentPosition, DecideAnswer, Ledger, StoredConsent, StoredDecision } from "@ghouls/ledger";
+import type { Publisher } from "./admission/publisher.ts";
+import { endsWithin } from "./patience.ts";
+import type { ConsentService } from "./services.ts";
+
+export interface ConsentsOptions {
+  readonly ledger: Ledger;
+  readonly codec: Codec;
+  readonly publisher: Pick<Publisher, "publish">;
+  readonly faults: FaultInjector;
+}
+
+/** How long an answer waits for the publication of what it brought back, in milliseconds. */
+const PUBLICATION_PATIENCE_MS = 2_000;
+
+/** Consents as people see and decide them. */
+export function createConsents({ ledger, codec, publisher, faults }: ConsentsOptions): ConsentService {
+  const viewOf = async (consent: StoredConsent): Promise<wire.ConsentView> => {
+    const [request, decisions] = await Promise.all([
+      requestOf(consent, codec),
+      ledger.consents.decisions(consent),
+    ]);
+    return consentView(consent, request, await decodedDecisions(consent, decisions, codec));
+  };
+  return {
+    get: async (tenantId, consentId) => {
+      if (!isRunId(consentId)) return undefined;
+      const consent = await ledger.consents.get({ tenantId, consentId });
+      return consent === null ? undefined : viewOf(consent);
+    },
+
+    list: async (tenantId, filter, page) => {
+      const { consents, next } = await ledger.consents.page(tenantId, filter, {
+        limit: page.limit,
+        ...(page.cursor === undefined ? {} : { after: positionOf(page.cursor) }),
+      });
+      return {
+        consents: await Promise.all(consents.map(viewOf)),
+        nextCursor: next === undefined ? null : cursorOf(next),
+      };
+    },
+
+    decide: async (principal, consentId, decision) => {
+      const answer = isRunId(consentId)
+        ? await decide({ ledger, codec }, principal, consentId, decision)
+        : null;
+      if (answer === null) throw absent();
+      await faults("consents.after-commit", consentId);
+      const { judgement, consent, resumption } = answer;
+      if (resumption !== null) await endsWithin(publisher.publish(resumption), PUBLICATION_PATIENCE_MS);
+      refuseWhatDidNotCount(judgement, consent);
+      return {
+        consentId,
+        runId: consent.runId,
+        status: consent.status,
+        repeated: judgement.kind === "repeated",
+        resumed: resumption !== null,
+      };
+    },
+  };
+}
+
+/** The digest of a consent, without the request: what a decision has to name. */
+async function decide(
+  { ledger, codec }: Pick<ConsentsOptions, "ledger" | "codec">,
+  principal: Principal,
+  consentId: string,
+  { verdict, digest, comment }: { verdict: Verdict; digest: string; comment?: string },
+): Promise<DecideAnswer | null> {
+  const { tenantId, subject, roles } = principal;
+  const consent = await ledger.consents.get({ tenantId, consentId });
+  if (consent === null) return null;
+  const commentText =
+    comment === undefined
+      ? null
+      : await codec.encode(comment, { tenantId, runId: consent.runId, kind: "comment" });
+  return ledger.consents.decide(
+    { tenantId, consentId },
+    {
+      subject,
+      roles,
+      verdict,
+      digest,
+      commentText,
+      commentDigest: commentText === null ? null : sha256(commentText),
+    },
+    { publisherGraceSeconds: PUBLISHER_GRACE_SECONDS },
+  );
+}
+
+function refuseWhatDidNotCount(judgement: DecideAnswer["judgement"], consent: StoredConsent): void {
+  switch (judgement.kind) {
+    case "counts":
+    case "repeated":
+      return;
+    case "not_a_decider":
+      throw new GhoulsError("not_a_decider", "this consent is for others to decide", {
+        fix: `It is decided by ${consent.deciders.join(", ")}.`,
+      });
+    case "requester":
+      throw new GhoulsError("not_a_decider", "whoever asked for the run may not decide its consent", {
+        fix: "Let another decider decide, or set requesterMayDecide in the workflow.",
+      });
+    case "changed":
+      throw new GhoulsError(
+        "consent_changed",
+        "the decision names another request than the one that is open",
+        {
+          fix: `Show the consent again; its digest is ${consent.requestDigest}.`,
+        },
+      );
+    case "contradicts":
+      throw new GhoulsError(
+        "consent_closed",
+        `you have said "${judgement.verdict}" before, and a word stands`,
+        {
+          fix: "Cancel the run, or let the other deciders decide.",
+        },
+      );
+    case "expired":
+      throw new GhoulsError("consent_closed", `the consent's time is over: it is ${consent.status}`, {
+        fix: "Ask for the run again.",
+      });
+    case "closed":
+      throw new GhoulsError(
+        "consent_closed",
+        `the consent is ${judgement.status} already, by ${judgement.by}`,
+        {
+          fix: "GET /v1/consents/<id> has all decisions.",
+        },
+      );
+  }
+}
+
+/** The frozen request as it was shown. */
+async function requestOf(consent: StoredConsent, codec: Codec): Promise<{ detail: unknown }> {
+  const { tenantId, runId, requestText, storedDigest } = consent;
+  if (sha256(requestText) !== storedDigest)
+    throw new GhoulsError(
+      "integrity_fault",
+      `the request of consent ${consent.consentId} disagrees with its digest`,
+    );
+  const text = await codec.decode(requestText, { tenantId, runId, kind: "consent" });
+  return JSON.parse(text) as { detail: unknown };
+}
+
+async function decodedDecisions(
+  { tenantId, runId }: StoredConsent,
+  decisions: readonly StoredDecision[],
+  codec: Codec,
+): Promise<wire.ConsentView["decisions"]> {
+  return Promise.all(
+    decisions.map(async ({ by, verdict, at, commentText }) => ({
+      by,
+      verdict,
+      at: at.toISOString(),
+      comment:
+        commentText === null ? null : await codec.decode(commentText, { tenantId, runId, kind: "comment" }),
+    })),
+  );
+}
+
+function consentView(
+  consent: StoredConsent,
+  request: { detail: unknown },
+  decisions: wire.ConsentView["decisions"],
+): wire.ConsentView {
+  return {
+    consentId: consent.consentId,
+    runId: consent.runId,
+    workflow: consent.workflow,
+    title: consent.title,
+    status: consent.status,
+    digest: consent.requestDigest,
+    detail: request.detail,
+    deciders: [...consent.deciders],
+    quorum: consent.quorum,
+    requestedBy: consent.requestedBy,
+    requesterMayDecide: consent.requesterMayDecide,
+    onExpiry: consent.onExpiry,
+    source: consent.source,
+    createdAt: consent.createdAt.toISOString(),
+    expiresAt: consent.expiresAt?.toISOString() ?? null,
+    closedAt: consent.closedAt?.toISOString() ?? null,
+    closedBy: consent.closedBy,
+    decisions,
+  };
+}
+
+/** Whether a text of a filter is a status. */
+export function isConsentStatus(text: string): text is ConsentStatus {
+  return (statesOf("consent") as string[]).includes(text);
+}
+
+function cursorOf({ micros, consentId }: ConsentPosition): string {
+  return Buffer.from(`${micros} ${consentId}`).toString("base64url");
+}
+
+function positionOf(cursor: string): ConsentPosition {
+  const [micros = "", consentId = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
+  if (!/^\d{1,18}$/.test(micros) || !isRunId(consentId))
+    throw new GhoulsError("invalid_request", "the cursor is none of ours", {
+      fix: "Take nextCursor of the page before, or none for the first page.",
+    });
+  return { micros, consentId };
+}
+
+function absent(): GhoulsError {
+  return new GhoulsError("not_found", "there is no such consent", {
+    fix: "GET /v1/consents lists those that this token may see.",
+  });
+}
