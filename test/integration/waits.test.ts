@@ -31,7 +31,8 @@ const asks = workflow({
 const quorum = workflow({
   ...base,
   name: "quorum",
-  run: (ctx) => ctx.consent("two of them", { deciders: ["role:legal"], quorum: 2, onExpiry: "grant", expires: "1h" }),
+  run: (ctx) =>
+    ctx.consent("two of them", { deciders: ["role:legal"], quorum: 2, onExpiry: "grant", expires: "1h" }),
 });
 const sleeps = workflow({
   ...base,
@@ -175,7 +176,10 @@ describe("a consent", () => {
       world.consents.decide(LEGAL, consent.consentId, { verdict: "grant", digest: consent.digest }),
     ).rejects.toMatchObject({ code: "consent_closed", message: expect.stringContaining("EXPIRED") });
     await world.drain();
-    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { consent: { outcome: "EXPIRED" } } });
+    expect(await world.view(runId)).toMatchObject({
+      status: "DONE",
+      output: { consent: { outcome: "EXPIRED" } },
+    });
   });
 
   it("counts distinct grants up to its quorum, and means what its author says when its time is over", async () => {
@@ -192,7 +196,9 @@ describe("a consent", () => {
     const other = await consentOf(second);
     const word = { ...grant, digest: other.digest };
     await world.consents.decide(LEGAL, other.consentId, word);
-    expect(await world.consents.decide(OTHER_LEGAL, other.consentId, word)).toMatchObject({ status: "GRANTED" });
+    expect(await world.consents.decide(OTHER_LEGAL, other.consentId, word)).toMatchObject({
+      status: "GRANTED",
+    });
     await world.drain();
     expect(await world.view(second)).toMatchObject({ status: "DONE", output: { outcome: "GRANTED" } });
   });

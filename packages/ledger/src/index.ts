@@ -26,7 +26,8 @@ export {
   type MigrateOptions,
   type MigrateResult,
 } from "./migrate.ts";
-export type { NewConsent, OpenArm, ParkAnswer, Standing, StoredRetry } from "./parks.ts";
+export type { OpenArm, StoredRetry } from "./arms.ts";
+export type { NewConsent, ParkAnswer, Standing } from "./parks.ts";
 export type { ClearAnswer } from "./quarantines.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
 export { createRoles, rolesSql, type RoleOptions } from "./roles.ts";

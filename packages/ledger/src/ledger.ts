@@ -4,6 +4,7 @@ import * as acknowledgements from "./acknowledgements.ts";
 import * as beats from "./beats.ts";
 import * as cancellations from "./cancellations.ts";
 import * as evidence from "./evidence.ts";
+import * as arms from "./arms.ts";
 import * as consents from "./consents.ts";
 import * as deadlines from "./deadlines.ts";
 import * as handovers from "./handovers.ts";
@@ -138,8 +139,8 @@ export function openLedger(options: LedgerOptions) {
       acknowledgeWorker: opening(database, beforeOpening, acknowledgements.acknowledgeWorker),
     },
     arms: {
-      openOfRun: bind(database, parks.readOpenArms),
-      retriesOfRun: bind(database, parks.readRetries),
+      openOfRun: bind(database, arms.readOpenArms),
+      retriesOfRun: bind(database, arms.readRetries),
       runOf: bind(database, resumptions.readRunOfArm),
       due: bind(database, resumptions.readDueArms),
     },

@@ -6,10 +6,11 @@ import {
   type OnExpiry,
   type RunStatus,
 } from "@ghouls/core";
-import type { Database, Executor, Row } from "./database.ts";
+import type { Database, Executor } from "./database.ts";
 import { lockRuns } from "./endings.ts";
 import { CLAIM_STATES, heldBy } from "./fence.ts";
 import type { Checkpoint, NextDelivery } from "./handovers.ts";
+import { readOpenArms, type OpenArm } from "./arms.ts";
 import { rows } from "./rows.ts";
 import { closeArms, readClosings } from "./resumptions.ts";
 import { readStatement, writeStatement } from "./statement.ts";
@@ -40,17 +41,6 @@ export interface NewConsent {
   readonly onExpiry: OnExpiry;
   readonly expiresInSeconds: number | null;
   readonly source: string | null;
-}
-
-export interface OpenArm {
-  readonly armId: string;
-  readonly call: CallId;
-  readonly dueAt: Date | null;
-  readonly dueInSeconds: number | null;
-  readonly tries: number | null;
-  readonly consentId: string | null;
-  /** Of its consent's request. */
-  readonly requestDigest: string | null;
 }
 
 export type ParkAnswer =
@@ -104,28 +94,6 @@ update ghouls.arms a
 set closed_at = ghouls.clock(), closing = 'step'
 where a.tenant_id = $1 and a.run_id = $2 and a.closed_at is null and a.kind = 'step' and a.generation < $3
 returning a.arm_id`,
-);
-
-const OF_RUN = readStatement(
-  "arms.of-run",
-  `
-select a.arm_id, a.epoch, a.scope, a.kind, a.name, a.nth, a.owner, a.generation, a.due_at, a.tries,
-  extract(epoch from a.due_at - ghouls.clock())::double precision as due_in, c.consent_id, c.request_digest
-from ghouls.arms a
-left join ghouls.consents c on c.tenant_id = a.tenant_id and c.run_id = a.run_id and c.arm_id = a.arm_id
-where a.tenant_id = $1 and a.run_id = $2 and a.closed_at is null
-order by a.created_at, a.arm_id`,
-);
-
-/** Steps that waited for a try: how many each has had, and when its next one is due, where that is still to come. */
-const RETRIES = readStatement(
-  "arms.retries",
-  `
-select a.epoch, a.scope, a.kind, a.name, a.nth, max(a.tries) as tries,
-  max(a.due_at) filter (where a.closed_at is null) as due_at
-from ghouls.arms a
-where a.tenant_id = $1 and a.run_id = $2 and a.epoch = $3 and a.kind = 'step'
-group by a.epoch, a.scope, a.kind, a.name, a.nth`,
 );
 
 const PARK = writeStatement(
@@ -264,7 +232,7 @@ class Mismatch extends Error {}
 
 /** Why what stands open is not what the code asks for; undefined where it is. */
 function mismatchOf(
-  arms: readonly (OpenArm & { readonly generation: number })[],
+  arms: readonly OpenArm[],
   generation: number,
   standing: readonly Standing[],
 ): string | undefined {
@@ -333,59 +301,6 @@ function columnsOf(standing: readonly Standing[]): unknown[] {
     standing.map(({ tries }) => tries),
     standing.map(({ consent }) => consent?.expiresInSeconds ?? null),
   ];
-}
-
-/** The arms of a run that stand open, the oldest first. */
-export async function readOpenArms(
-  executor: Executor,
-  key: { readonly tenantId: string; readonly runId: string },
-): Promise<(OpenArm & { readonly generation: number; readonly owner: ArmOwner })[]> {
-  const found = await executor.run(OF_RUN, [key.tenantId, key.runId]);
-  return found.map((row) => {
-    const r = rows(row);
-    return {
-      armId: r.text("arm_id"),
-      call: callOf(row),
-      owner: r.text("owner") as ArmOwner,
-      generation: r.number("generation"),
-      dueAt: r.dateOrNull("due_at"),
-      dueInSeconds: r.numberOrNull("due_in"),
-      tries: r.numberOrNull("tries"),
-      consentId: r.textOrNull("consent_id"),
-      requestDigest: r.textOrNull("request_digest"),
-    };
-  });
-}
-
-/** A step that has been tried in earlier hops. */
-export interface StoredRetry {
-  readonly call: CallId;
-  readonly tries: number;
-  /** When its next try is due; null where that moment has come. */
-  readonly dueAt: Date | null;
-}
-
-export async function readRetries(
-  executor: Executor,
-  key: { readonly tenantId: string; readonly runId: string },
-  epoch: number,
-): Promise<StoredRetry[]> {
-  const found = await executor.run(RETRIES, [key.tenantId, key.runId, epoch]);
-  return found.map((row) => {
-    const r = rows(row);
-    return { call: callOf(row), tries: r.number("tries"), dueAt: r.dateOrNull("due_at") };
-  });
-}
-
-function callOf(row: Row): CallId {
-  const r = rows(row);
-  return {
-    epoch: r.number("epoch"),
-    scope: r.text("scope"),
-    kind: r.text("kind") as CallId["kind"],
-    name: r.text("name"),
-    nth: r.number("nth"),
-  };
 }
 
 function keyOf(claim: Claim): [string, string, number, string] {

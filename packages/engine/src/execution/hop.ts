@@ -2,34 +2,23 @@ import {
   StepFailedError,
   describeFailure,
   type AnyWorkflow,
-  type CallKind,
-  type ConsentOptions,
   type Failure,
   type Logger,
   type StepContext,
-  type StepOptions,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import { Asking } from "./asking.ts";
 import { Calls, type OpenCall } from "./calls.ts";
-import { standIn, whereAmI } from "./current-hop.ts";
+import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
-import { failureOf, handsOver, refusal, type HopEnd } from "./hop-end.ts";
+import { failureOf, handsOver, type HopEnd } from "./hop-end.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { ledgerNowMs, liveStep, whyNotNow } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { OnceEnd } from "./once-step.ts";
-import { guardAgainstRace } from "./race-guard.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
-import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
-import {
-  understandConsent,
-  understandSignal,
-  understandSleep,
-  type Understood,
-  type Wait,
-} from "./wait-options.ts";
 import { workflowContext } from "./workflow-context.ts";
 
 interface FinishedStep {
@@ -37,15 +26,6 @@ interface FinishedStep {
   readonly end: OnceEnd;
   readonly tookMs: number;
 }
-
-/** What a call of the user's code comes to. */
-type Asked =
-  | {
-      readonly name: string;
-      readonly step: ResolvedStepOptions;
-      readonly run: (context: StepContext) => unknown;
-    }
-  | { readonly name: string; readonly wait: Wait };
 
 /**
  * One hop: replays the journal, then carries the run on. Everything that the user's code sees is resolved here, one
@@ -152,6 +132,24 @@ export class Hop {
   }
 
   #invoke(input: unknown): void {
+    const asking = new Asking({
+      epoch: this.#claim.epoch,
+      stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
+      sources: Object.keys(this.#deps.decisionSources),
+      calls: this.#calls,
+      now: () => this.#now,
+      hasEnded: () => this.#end !== undefined,
+      decide: (end) => this.#decide(end),
+      refuse: (end) => {
+        this.#refused = true;
+        this.#decide(end);
+      },
+      opened: (call) => {
+        if (this.#live) call.start();
+        this.#wake.resolve();
+      },
+      start: (call, run) => this.#start(call, run),
+    });
     const context = workflowContext({
       claim: this.#claim,
       log: this.#log,
@@ -159,11 +157,7 @@ export class Hop {
       // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
       isLive: () => this.#live || this.#journal.length === 0,
       now: () => this.#now,
-      step: (name, run, options) => this.#step(name, run, options),
-      consent: (title, options) => this.#consent(title, options),
-      sleep: (until, options) => this.#wait("sleep", () => understandSleep(until, options, this.#now)),
-      signal: (name, options) => this.#wait("signal", () => understandSignal(name, options, this.#now)),
-      restart: (input) => this.#restart(input),
+      asking,
     });
     const body = async () => this.#workflow.run(context, input as never);
     standIn({ hop: this, step: undefined }, body).then(
@@ -274,84 +268,6 @@ export class Hop {
     else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure));
   }
 
-  #step(
-    name: string,
-    run: (context: StepContext) => unknown,
-    options: StepOptions | undefined,
-  ): Promise<unknown> {
-    return this.#ask("step", name, () => {
-      const limitMs = this.#invocation.limitMs - this.#deps.settings.settleReserveMs;
-      const step = resolveStep(name, run, options, limitMs);
-      return typeof step === "string" ? step : { name, step, run };
-    });
-  }
-
-  #consent(title: string, options: ConsentOptions | undefined): Promise<unknown> {
-    return this.#wait("consent", () =>
-      understandConsent(title, options, Object.keys(this.#deps.decisionSources)),
-    );
-  }
-
-  #wait(kind: CallKind, understand: () => Understood): Promise<unknown> {
-    const promise = this.#ask(kind, kind, understand);
-    return guardAgainstRace(promise, (how) => {
-      const message = `${how} over a durable wait: a replay has to find the same winner. Write ctx.first({ name: wait, … })`;
-      void this.#refuse(refusal("invalid_call", message));
-    });
-  }
-
-  #restart(input: unknown): Promise<never> {
-    const inside = this.#insideOf("restart", "");
-    if (inside !== undefined) return inside;
-    this.#decide({ kind: "restarted", input });
-    return deferred<never>().promise;
-  }
-
-  /** Refuses a call inside of a step's function, which gets an answer, so that it can end. */
-  #insideOf(kind: string, name: string): Promise<never> | undefined {
-    const inside = whereAmI()?.step;
-    if (inside === undefined) return undefined;
-    this.#refused = true;
-    const call = kind === "step" ? `ctx.step("${name.slice(0, 200)}")` : `ctx.${CALLED[kind] ?? kind}`;
-    const message = `${call} was called inside step "${inside}": call it in the workflow itself`;
-    this.#decide(refusal("invalid_call", message, inside));
-    return Promise.reject(new Error(message));
-  }
-
-  #ask(kind: CallKind, what: string, understand: () => Asked | string): Promise<unknown> {
-    const inside = this.#insideOf(kind, String(what));
-    if (inside !== undefined) return inside;
-    // Code that goes on after its workflow has returned or was refused asks for nothing any more.
-    if (this.#end !== undefined) return deferred<never>().promise;
-    const asked = understand();
-    if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
-    const id = this.#calls.next(this.#claim.epoch, "", kind, asked.name);
-    if (id === undefined) {
-      return this.#refuse(
-        refusal(
-          "duplicate_call",
-          `a call "${asked.name}" is open already: give calls that run at the same time names of their own`,
-        ),
-      );
-    }
-    const call = this.#calls.open(
-      id,
-      "step" in asked
-        ? { step: asked.step, wait: undefined, start: () => this.#start(call, asked.run) }
-        : { step: undefined, wait: asked.wait, start: () => undefined },
-    );
-    if (this.#live) call.start();
-    this.#wake.resolve();
-    return call.result.promise;
-  }
-
-  /** Ends the run by a refusal that user code cannot catch: its call never comes back. */
-  #refuse(end: HopEnd): Promise<never> {
-    this.#refused = true;
-    this.#decide(end);
-    return deferred<never>().promise;
-  }
-
   #start(call: OpenCall, run: (context: StepContext) => unknown): void {
     if (this.#end !== undefined && this.#end.kind !== "returned") return;
     const { clock } = this.#deps;
@@ -406,9 +322,6 @@ export class Hop {
     return ledgerNowMs(this.#claim, this.#deps, this.#invocation);
   }
 }
-
-/** How a call is written that its kind does not tell. */
-const CALLED: Readonly<Record<string, string>> = { signal: "waitForSignal" };
 
 /** A timer of Node's that is longer fires at once (F52). A hop is over long before. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -78,7 +78,7 @@ export function understandConsent(
     const detail = detailOf(options?.detail);
     const consent = {
       title: name,
-      deciders: [...people].toSorted(),
+      deciders: [...people].toSorted((a, b) => (a < b ? -1 : 1)),
       quorum,
       expiresMs: options?.expires === undefined ? null : durationMs(options.expires),
       onExpiry,

@@ -1,9 +1,7 @@
 import {
   NonRetryableError,
   RandomStream,
-  type ConsentOptions,
   type ConsentResult,
-  type Duration,
   type Jsonified,
   type Logger,
   type SignalOptions,
@@ -13,6 +11,7 @@ import {
   type WorkflowContext,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import type { Asking } from "./asking.ts";
 import { whereAmI } from "./current-hop.ts";
 
 /** What the context asks of the hop behind it. */
@@ -23,15 +22,7 @@ export interface ContextSource {
   isLive(): boolean;
   /** Completion time of the last resolved entry. */
   now(): Date;
-  step(
-    name: string,
-    run: (context: StepContext) => unknown,
-    options: StepOptions | undefined,
-  ): Promise<unknown>;
-  consent(title: string, options: ConsentOptions | undefined): Promise<unknown>;
-  sleep(until: Duration | Date, options: { readonly name?: string } | undefined): Promise<unknown>;
-  signal(name: string, options: SignalOptions | undefined): Promise<unknown>;
-  restart(input: unknown): Promise<never>;
+  readonly asking: Asking;
 }
 
 /** The `ctx` of a workflow. Chance and time are the run's own, so that a replay sees the same. */
@@ -46,13 +37,13 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     abortSignal: source.abortSignal,
     log: whileLive(source),
     step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>) =>
-      source.step(name, run, options) as Promise<Jsonified<T>>,
-    consent: (title, options) => source.consent(title, options) as Promise<ConsentResult>,
-    sleep: (until, options) => source.sleep(until, options) as Promise<void>,
+      source.asking.step(name, run, options as StepOptions | undefined) as Promise<Jsonified<T>>,
+    consent: (title, options) => source.asking.consent(title, options) as Promise<ConsentResult>,
+    sleep: (until, options) => source.asking.sleep(until, options) as Promise<void>,
     waitForSignal: <T>(name: string, options?: SignalOptions<T>) =>
-      source.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,
+      source.asking.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,
     first,
-    restart: (input) => source.restart(input),
+    restart: (input) => source.asking.restart(input),
     now: () => new Date(source.now()),
     random: () => outsideOfSteps("random", () => stream.random()),
     uuid: () => outsideOfSteps("uuid", () => stream.uuid()),

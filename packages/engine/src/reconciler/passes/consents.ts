@@ -31,7 +31,7 @@ export interface ConsentCounts {
 }
 
 /** Seconds until a source that does not know yet is asked again: 30 s, doubling to an hour. */
-export function nextLookSeconds(looks: number): number {
+function nextLookSeconds(looks: number): number {
   return Math.min(3_600, 30 * 2 ** Math.min(looks, 10));
 }
 

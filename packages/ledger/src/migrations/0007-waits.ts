@@ -6,7 +6,7 @@ import type { Migration } from "./migration.ts";
  * it, so that no engine of before forgets.
  */
 export const waits: Migration = {
-  number: 6,
+  number: 7,
   name: "waits",
   sql: `
 alter table ghouls.runs
