@@ -4,6 +4,8 @@ import type { Row } from "./database.ts";
 export interface RowOf {
   text(column: string): string;
   textOrNull(column: string): string | null;
+  /** A text[]. */
+  texts(column: string): readonly string[];
   number(column: string): number;
   numberOrNull(column: string): number | null;
   boolean(column: string): boolean;
@@ -40,6 +42,12 @@ export function rows(row: Row): RowOf {
   return {
     text,
     textOrNull: orNull(text),
+    texts: (column) => {
+      const value: unknown = row[column];
+      if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
+        throw fail(column, "a list of texts");
+      return value;
+    },
     number,
     numberOrNull: orNull(number),
     boolean: (column) => {
