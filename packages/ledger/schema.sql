@@ -4,6 +4,21 @@
 create schema ghouls authorization migrator;
 
 -- tables
+create table ghouls.api_keys ( -- r, owner migrator
+  tenant_id text not null,
+  key_id text not null,
+  digest text not null,
+  subject text not null,
+  roles text[] not null,
+  permissions text[] not null,
+  created_by text not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  revoked_by text,
+  revocation_reason text
+);
 create table ghouls.audit ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -245,6 +260,13 @@ create table ghouls.workflows ( -- r, owner migrator
 );
 
 -- constraints
+alter table ghouls.api_keys add constraint api_keys_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text));
+alter table ghouls.api_keys add constraint api_keys_key_id_check CHECK ((key_id <> ''::text));
+alter table ghouls.api_keys add constraint api_keys_key_id_key UNIQUE (key_id);
+alter table ghouls.api_keys add constraint api_keys_pkey PRIMARY KEY (tenant_id, key_id);
+alter table ghouls.api_keys add constraint api_keys_revoked CHECK ((num_nulls(revoked_at, revoked_by, revocation_reason) = ANY (ARRAY[0, 3])));
+alter table ghouls.api_keys add constraint api_keys_subject_check CHECK ((subject <> ''::text));
+alter table ghouls.api_keys add constraint api_keys_tenant_id_check CHECK ((tenant_id <> ''::text));
 alter table ghouls.audit add constraint audit_pkey PRIMARY KEY (tenant_id, run_id, audit_id);
 alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
 alter table ghouls.checkpoints add constraint checkpoints_generation_check CHECK ((generation >= 1));
@@ -306,6 +328,8 @@ alter table ghouls.runs add constraint runs_tenant_id_check CHECK ((tenant_id <>
 alter table ghouls.workflows add constraint workflows_pkey PRIMARY KEY (name, version, digest);
 
 -- indexes
+CREATE UNIQUE INDEX api_keys_key_id_key ON ghouls.api_keys USING btree (key_id);
+CREATE UNIQUE INDEX api_keys_pkey ON ghouls.api_keys USING btree (tenant_id, key_id);
 CREATE UNIQUE INDEX audit_pkey ON ghouls.audit USING btree (tenant_id, run_id, audit_id);
 CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_id, run_id, generation);
 CREATE INDEX containment_items_by_worker ON ghouls.containment_items USING btree (worker) WHERE ((acknowledged_at IS NULL) AND (kind = 'worker'::text));
@@ -365,15 +389,19 @@ CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN 
 
 -- comments
 comment on function ghouls.clock() is 'The only time that the protocol knows. Tests replace it.';
+comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
 comment on table ghouls.audit is 'Operators acts, append only.';
 comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
+comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the key, which is nowhere else.';
+comment on table column ghouls.api_keys.last_used_at is 'To the hour: not written at every request.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
 
 -- grants
 grant usage on schema ghouls to application;
+grant select on table api_keys to application;
 grant insert, select on table audit to application;
 grant insert, select on table checkpoints to application;
 grant insert, select, update on table containment_items to application;

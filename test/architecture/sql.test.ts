@@ -15,6 +15,9 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deliveries.lapsed": "reanimation serves every tenant",
   "deliveries.expired-holds": "hold expiry serves every tenant",
   "ledger.next-look": "the reconciler's hint is one for all tenants",
+  "keys.by-id": "a token carries no tenant: it comes from the row",
+  "keys.page": "whoever owns the schema sees the keys of every tenant",
+  "keys.revoke": "by the id alone, as the lookup",
   "items.due": "containment serves every tenant",
 };
 /** The checks of `ghouls doctor` span tenants: they are run by whoever operates the whole. */
@@ -35,7 +38,7 @@ describe("SQL", () => {
     for (const { name, text } of statements) expect(tablesWithoutSchema(text), name).toEqual([]);
   });
 
-  it("says the tenant wherever it touches runs, deliveries or the journal", () => {
+  it("says the tenant wherever it touches runs, deliveries, the journal or keys", () => {
     expect(touching.length).toBeGreaterThan(0);
     expect(touching.filter(({ text }) => !namesTenant(text)).map(({ name }) => name)).toEqual([]);
   });

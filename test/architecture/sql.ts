@@ -122,7 +122,7 @@ function needsSchema(
 
 /** Whether a statement reads or writes rows that belong to a tenant. */
 export function touchesTenants(text: string): boolean {
-  return tokensOf(text).some((token) => /^ghouls\.(runs|deliveries|journal)$/.test(token));
+  return tokensOf(text).some((token) => /^ghouls\.(runs|deliveries|journal|api_keys)$/.test(token));
 }
 
 /** Whether a statement says tenant_id in its code at all. */

@@ -5,13 +5,14 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { openSqs } from "@ghouls/aws";
 import { noFaults } from "@ghouls/core";
-import { createRoles, migrate } from "@ghouls/ledger";
+import { createRoles, migrate, openLedger } from "@ghouls/ledger";
 import { loadConfig } from "ghouls";
 import { connect } from "../../packages/aws/src/connection.ts";
 import { startApi } from "../../packages/local/src/api.ts";
-import { devTokens, functionEnvironment } from "../../packages/local/src/child-environment.ts";
+import { functionEnvironment } from "../../packages/local/src/child-environment.ts";
 import { endChild, isMessage, startChild, untilReady } from "../../packages/local/src/child.ts";
 import { startFunctions } from "../../packages/local/src/functions.ts";
+import { ensureKeys } from "../../packages/local/src/keys.ts";
 import { openLog, type HostLog } from "../../packages/local/src/log.ts";
 import type { Owner } from "../../packages/local/src/owner.ts";
 import { startPostgres, type Postgres } from "../../packages/local/src/postgres.ts";
@@ -67,14 +68,14 @@ export async function startParts(
   const queues = await owner.own(openQueues({ env, dataDir, log, queues: Promise.resolve(loaded.queues) }));
   const databaseUrl = postgres.urlFor(APPLICATION);
   const functionEnv = functionEnvironment(env, databaseUrl, loaded.databaseSchema, queues);
-  const tokens = { operator: random(), submitter: random(), decider: random() };
+  const { submitter } = await keysIn(dataDir, postgres);
   const handlers = import.meta.resolve("ghouls");
   const api = await owner.own(
     startApi({
       handlers,
       configPath: CONFIG,
       port: 0,
-      env: { ...functionEnv, GHOULS_DEV_TOKENS: devTokens(tokens) },
+      env: functionEnv,
       log,
     }),
   );
@@ -104,7 +105,7 @@ export async function startParts(
   );
   const load = await startLoad(
     { ...env, DATABASE_URL: databaseUrl, BENCH_API_URL: api.url },
-    tokens.submitter,
+    submitter,
     log,
     owner,
   );
@@ -175,6 +176,15 @@ async function openPostgres(
   await createRoles(server.adminUrl, { schema: "ghouls", migrator: MIGRATOR, application: APPLICATION });
   await migrate({ connectionString: server.urlFor(MIGRATOR), applicationRole: APPLICATION.name });
   return server;
+}
+
+async function keysIn(dataDir: string, postgres: Postgres): ReturnType<typeof ensureKeys> {
+  const ledger = openLedger({ connectionString: postgres.urlFor(MIGRATOR), maxConnections: 1 });
+  try {
+    return await ensureKeys(dataDir, ledger);
+  } finally {
+    await ledger.close();
+  }
 }
 
 function openPool(connectionString: string, owner: Owner): pg.Pool {

@@ -9,6 +9,7 @@ import {
   workflow,
 } from "ghouls";
 import { testDatabase } from "../support/database.ts";
+import { makeKey } from "../support/keys.ts";
 import { CREDENTIALS, testQueue } from "../support/queue.ts";
 import { waiting } from "../support/races.ts";
 
@@ -25,8 +26,8 @@ const hello = workflow({
 });
 const config = defineConfig({ workflows: [hello] });
 const [db, sqs] = await Promise.all([testDatabase(), testQueue()]);
-const token = "a-token-of-the-local-host";
 const principal = { tenantId: "default", subject: "dev", roles: ["operator"] };
+const { text: token } = await makeKey(db, principal);
 process.env["AWS_ACCESS_KEY_ID"] = CREDENTIALS.accessKeyId;
 process.env["AWS_SECRET_ACCESS_KEY"] = CREDENTIALS.secretAccessKey;
 
@@ -42,7 +43,6 @@ function watched() {
       AWS_ENDPOINT_URL: sqs.endpoint,
       GHOULS_QUEUE_RUNS_URL: sqs.urls["runs"],
       GHOULS_QUEUE_RITES_URL: sqs.urls["rites"],
-      GHOULS_DEV_TOKENS: JSON.stringify({ [token]: principal }),
       GHOULS_BUILD: "tuesday",
     },
     write: () => undefined,

@@ -8,6 +8,7 @@ import { buildFunctions, type Built } from "@ghouls/functions";
 import { emptyDatabase } from "../support/empty-database.ts";
 import { makeRun } from "../support/factories.ts";
 import { APPLICATION } from "../support/template.ts";
+import { makeKey } from "../support/keys.ts";
 import { testDatabase } from "../support/database.ts";
 import { testQueue } from "../support/queue.ts";
 
@@ -15,6 +16,7 @@ import { testQueue } from "../support/queue.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const [db, empty, sqs] = await Promise.all([testDatabase(), emptyDatabase(), testQueue()]);
+const { text: token } = await makeKey(db, { tenantId: "default", subject: "dev", roles: ["operator"] });
 let folder: string;
 let built: Built;
 
@@ -27,9 +29,6 @@ beforeAll(async () => {
   process.env["GHOULS_QUEUE_RUNS_URL"] = sqs.urls["runs"];
   process.env["AWS_ACCESS_KEY_ID"] = "test";
   process.env["AWS_SECRET_ACCESS_KEY"] = "test";
-  process.env["GHOULS_DEV_TOKENS"] = JSON.stringify({
-    "a-token-of-the-local-host": { tenantId: "default", subject: "dev", roles: ["operator"] },
-  });
   const config = join(folder, "ghouls.config.ts");
   await writeFile(
     config,
@@ -59,7 +58,7 @@ const event = (method: string, path: string, body?: string) => ({
   routeKey: "$default",
   rawPath: path,
   rawQueryString: "",
-  headers: { "content-type": "application/json", authorization: "Bearer a-token-of-the-local-host" },
+  headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
   requestContext: { domainName: "x", http: { method, path, sourceIp: "127.0.0.1" } },
   ...(body === undefined ? {} : { body: Buffer.from(body).toString("base64") }),
   isBase64Encoded: body !== undefined,

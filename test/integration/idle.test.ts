@@ -10,6 +10,7 @@ import {
   type ConfigOptions,
 } from "ghouls";
 import { testDynamo } from "../support/dynamodb.ts";
+import { makeKey } from "../support/keys.ts";
 import { CREDENTIALS } from "../support/queue.ts";
 import { tcpProxy } from "../support/tcp-proxy.ts";
 import { testWorld } from "../support/world.ts";
@@ -26,7 +27,7 @@ const { hostname, port } = new URL(world.db.applicationUrl);
 const proxy = await tcpProxy({ host: hostname, port: Number(port) });
 const options: ConfigOptions = { workflows: [hello] };
 const manifest = await digestManifest(defineConfig(options));
-const token = "a-token-of-the-local-host";
+const { text: token } = await makeKey(world.db, { tenantId: "acme", subject: "dev", roles: ["operator"] });
 process.env["AWS_ACCESS_KEY_ID"] = CREDENTIALS.accessKeyId;
 process.env["AWS_SECRET_ACCESS_KEY"] = CREDENTIALS.secretAccessKey;
 const variables = {
@@ -35,9 +36,6 @@ const variables = {
   EVENTS_TABLE: dynamo.table,
   GHOULS_QUEUE_RUNS_URL: world.sqs.urls["runs"],
   GHOULS_QUEUE_RITES_URL: world.sqs.urls["rites"],
-  GHOULS_DEV_TOKENS: JSON.stringify({
-    [token]: { tenantId: "acme", subject: "dev", roles: ["operator"] },
-  }),
 };
 const context = { awsRequestId: "r", getRemainingTimeInMillis: () => 60_000 };
 

@@ -63,6 +63,15 @@ describe("the application's role", () => {
     ["say that a migration was applied", "insert into ghouls.migrations (number, name) values (9, 'x')"],
     ["rewrite a migration", "update ghouls.migrations set name = 'x'"],
     ["forget a migration", "delete from ghouls.migrations"],
+    [
+      "make itself a key",
+      "insert into ghouls.api_keys (tenant_id, key_id, digest, subject, roles, permissions, created_by, created_at) values ('acme', 'x', repeat('0', 64), 's', '{admin}', '{}', 'x', now())",
+    ],
+    ["give a key more", "update ghouls.api_keys set roles = '{admin}'"],
+    ["put its own secret into a key", "update ghouls.api_keys set digest = repeat('0', 64)"],
+    ["let a revoked key live again", "update ghouls.api_keys set revoked_at = null"],
+    ["let an expired key live longer", "update ghouls.api_keys set expires_at = null"],
+    ["forget a key", "delete from ghouls.api_keys"],
     ["become the migrator", `set role ${MIGRATOR.name}`],
     ["read passwords", "select rolpassword from pg_authid"],
   ])("cannot %s", async (_what, statement) => {

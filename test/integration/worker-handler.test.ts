@@ -4,6 +4,7 @@ import * as z from "zod";
 import { createFetch, createReconciler, createWorker, defineConfig, workflow } from "ghouls";
 import type { FaultInjector } from "@ghouls/core";
 import { testDatabase } from "../support/database.ts";
+import { makeKey } from "../support/keys.ts";
 import { CREDENTIALS, testQueue } from "../support/queue.ts";
 
 let ran: string[] = [];
@@ -25,16 +26,13 @@ const hello = workflow({
 });
 const config = defineConfig({ workflows: [hello] });
 const [db, sqs] = await Promise.all([testDatabase(), testQueue()]);
-const token = "a-token-of-the-local-host";
+const { text: token } = await makeKey(db, { tenantId: "default", subject: "dev", roles: ["operator"] });
 const variables = {
   DATABASE_URL: db.applicationUrl,
   AWS_ENDPOINT_URL: sqs.endpoint,
   GHOULS_QUEUE_RUNS_URL: sqs.urls["runs"],
   GHOULS_QUEUE_RITES_URL: sqs.urls["rites"],
   GHOULS_WORKER_ID: "worker-7",
-  GHOULS_DEV_TOKENS: JSON.stringify({
-    [token]: { tenantId: "default", subject: "dev", roles: ["operator"] },
-  }),
 };
 process.env["AWS_ACCESS_KEY_ID"] = CREDENTIALS.accessKeyId;
 process.env["AWS_SECRET_ACCESS_KEY"] = CREDENTIALS.secretAccessKey;

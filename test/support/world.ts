@@ -260,7 +260,8 @@ async function receiveAll(queue: QueuePort): Promise<[string, readonly ReceivedM
 }
 
 /** Replaces the ledger's clock by one that a test can move (design.md §3, Time). */
-async function movableClock(db: TestDatabase): Promise<void> {
+/** Lets a test move the ledger's clock: `ahead` of the one row of ghouls.test_clock. */
+export async function movableClock(db: TestDatabase): Promise<void> {
   await db.admin("create table ghouls.test_clock (ahead interval not null)");
   await db.admin("insert into ghouls.test_clock values ('0 seconds')");
   await db.admin("grant select on ghouls.test_clock to public");

@@ -1,17 +1,15 @@
 import { wire } from "@ghouls/core";
-import { createRoute, z } from "@hono/zod-openapi";
-import { permit } from "./authentication.ts";
-import { jsonBody } from "./body.ts";
-import { answer, problems, security } from "./responses.ts";
+import { z } from "@hono/zod-openapi";
+import { defineRoute } from "./define-route.ts";
+import { answer, problems } from "./responses.ts";
 import { Admitted, BatchAdmitted, BatchRequest, Released, RunRequest } from "./schemas.ts";
 
-export const submitRun = createRoute({
+export const submitRun = defineRoute({
   method: "post",
   path: "/v1/runs",
   operationId: "submitRun",
   summary: "Admit a run",
-  security,
-  middleware: [permit("runs:admit"), jsonBody] as const,
+  needs: "runs:submit",
   request: {
     headers: z.object({ "idempotency-key": wire.IdempotencyKey.optional() }),
     body: { required: true, content: { "application/json": { schema: RunRequest } } },
@@ -22,13 +20,12 @@ export const submitRun = createRoute({
   },
 });
 
-export const submitBatch = createRoute({
+export const submitBatch = defineRoute({
   method: "post",
   path: "/v1/runs/batch",
   operationId: "submitBatch",
   summary: "Admit many runs in one commit",
-  security,
-  middleware: [permit("runs:admit"), jsonBody] as const,
+  needs: "runs:submit",
   request: {
     headers: z.object({
       "idempotency-key": z
@@ -44,13 +41,12 @@ export const submitBatch = createRoute({
   },
 });
 
-export const releaseRun = createRoute({
+export const releaseRun = defineRoute({
   method: "post",
   path: "/v1/runs/{id}/release",
   operationId: "releaseRun",
   summary: "Release a held run",
-  security,
-  middleware: [permit("runs:release")] as const,
+  needs: "runs:release",
   request: { params: z.object({ id: z.string() }) },
   responses: {
     200: answer("Released now, or before where `released` is false.", Released),

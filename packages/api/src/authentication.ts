@@ -1,4 +1,4 @@
-import { GhoulsError, mayDo, type Authenticator, type Permission } from "@ghouls/core";
+import { GhoulsError, type Caller, type Permission } from "@ghouls/core";
 import type { MiddlewareHandler } from "hono";
 import type { ApiEnv } from "./context.ts";
 
@@ -8,14 +8,16 @@ const PUBLIC_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/open
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,8192}=*)$/i;
 
 /** Denies by default: whatever is not listed as public needs a token that the authenticator knows. */
-export function authentication(authenticate: Authenticator): MiddlewareHandler<ApiEnv> {
+export function authentication(
+  authenticate: (token: string) => Promise<Caller | undefined>,
+): MiddlewareHandler<ApiEnv> {
   return async (context, next) => {
     if (!PUBLIC_PATHS.has(context.req.path)) {
       const token = BEARER.exec(context.req.header("authorization") ?? "")?.[1];
       const principal = token === undefined ? undefined : await authenticate(token);
       if (principal === undefined) {
         throw new GhoulsError("unauthenticated", "The request carries no bearer token that is known here.", {
-          fix: "Send `Authorization: Bearer <token>` with a valid token.",
+          fix: "Send `Authorization: Bearer <token>` with a key of `ghouls keys create`, or a token of your identity provider.",
         });
       }
       context.set("principal", principal);
@@ -24,13 +26,17 @@ export function authentication(authenticate: Authenticator): MiddlewareHandler<A
   };
 }
 
-/** Lets a request pass whose principal has a role with this permission. */
+/** Lets a request pass whose principal has this permission. */
 export function permit(permission: Permission): MiddlewareHandler<ApiEnv> {
   return async (context, next) => {
-    if (!mayDo(context.get("principal"), permission)) {
-      throw new GhoulsError("forbidden", `This token may not do ${permission}.`, {
-        fix: `Use a token of a role that has the permission ${permission}.`,
-      });
+    if (!context.get("principal").permissions.includes(permission)) {
+      throw new GhoulsError(
+        "forbidden",
+        `This needs the permission ${permission}, which the token does not have.`,
+        {
+          fix: `Use a token that has the permission ${permission}, itself or by one of its roles.`,
+        },
+      );
     }
     await next();
   };

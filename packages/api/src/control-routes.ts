@@ -1,18 +1,16 @@
-import { createRoute, z } from "@hono/zod-openapi";
-import { permit } from "./authentication.ts";
-import { jsonBody } from "./body.ts";
-import { answer, problems, security } from "./responses.ts";
+import { z } from "@hono/zod-openapi";
+import { defineRoute } from "./define-route.ts";
+import { answer, problems } from "./responses.ts";
 import { Cancelled, ReasonRequest, Resolved } from "./schemas.ts";
 
 const body = { required: true, content: { "application/json": { schema: ReasonRequest } } };
 
-export const cancelRun = createRoute({
+export const cancelRun = defineRoute({
   method: "post",
   path: "/v1/runs/{id}/cancel",
   operationId: "cancelRun",
   summary: "Cancel a run",
-  security,
-  middleware: [permit("runs:cancel"), jsonBody] as const,
+  needs: "runs:cancel",
   request: { params: z.object({ id: z.string() }), body },
   responses: {
     200: answer("Cancelled now, or decided before where `cancelled` is false.", Cancelled),
@@ -20,13 +18,12 @@ export const cancelRun = createRoute({
   },
 });
 
-export const resolveItem = createRoute({
+export const resolveItem = defineRoute({
   method: "post",
   path: "/v1/runs/{id}/items/{item}/resolution",
   operationId: "resolveItem",
   summary: "Settle a containment item by an operator's audited word",
-  security,
-  middleware: [permit("runs:resolve"), jsonBody] as const,
+  needs: "runs:resolve",
   request: { params: z.object({ id: z.string(), item: z.string() }), body },
   responses: {
     200: answer("The item is acknowledged; the run has ended where it was the last.", Resolved),

@@ -1,4 +1,13 @@
-import { GhoulsError, isRunId, type Logger, type Principal, type wire } from "@ghouls/core";
+import {
+  BUILT_IN_ROLES,
+  GhoulsError,
+  callerOf,
+  isRunId,
+  type Caller,
+  type Logger,
+  type Principal,
+  type wire,
+} from "@ghouls/core";
 import type {
   AdmissionRequest,
   AdmissionService,
@@ -180,8 +189,10 @@ export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
     this.log = { debug: keep, info: keep, warn: keep, error: keep };
   }
 
-  authenticate = (token: string): Promise<Principal | undefined> =>
-    Promise.resolve(Object.hasOwn(PRINCIPALS, token) ? PRINCIPALS[token] : undefined);
+  authenticate = (token: string): Promise<Caller | undefined> => {
+    const known = Object.hasOwn(PRINCIPALS, token) ? PRINCIPALS[token] : undefined;
+    return Promise.resolve(known && callerOf(known, BUILT_IN_ROLES));
+  };
   readonly requestId = (): string => "generated-1";
   readonly workflows = (): wire.WorkflowList => ({
     workflows: [{ ...WORKFLOW, queue: "runs", onWorkerLoss: "resume", inputSchema: {}, outputSchema: null }],

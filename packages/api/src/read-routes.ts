@@ -1,7 +1,7 @@
 import { statesOf, wire } from "@ghouls/core";
-import { createRoute, z } from "@hono/zod-openapi";
-import { permit } from "./authentication.ts";
-import { answer, problems, security } from "./responses.ts";
+import { z } from "@hono/zod-openapi";
+import { defineRoute } from "./define-route.ts";
+import { answer, problems } from "./responses.ts";
 import { Health, Readiness, RunPage, RunView, Timeline, WorkflowList } from "./schemas.ts";
 
 const RUN_STATES = statesOf("run");
@@ -34,64 +34,60 @@ const RunQuery = z.strictObject({
 
 const RunParams = z.object({ id: z.string() });
 
-export const listRuns = createRoute({
+export const listRuns = defineRoute({
   method: "get",
   path: "/v1/runs",
   operationId: "listRuns",
   summary: "List runs, newest first",
-  security,
-  middleware: [permit("runs:read")] as const,
+  needs: "runs:read",
   request: { query: RunQuery },
   responses: { 200: answer("One page.", RunPage), ...problems(401, 403, 422, 503) },
 });
 
-export const getRun = createRoute({
+export const getRun = defineRoute({
   method: "get",
   path: "/v1/runs/{id}",
   operationId: "getRun",
   summary: "Read a run",
-  security,
-  middleware: [permit("runs:read")] as const,
+  needs: "runs:read",
   request: { params: RunParams },
   responses: { 200: answer("The run.", RunView), ...problems(401, 403, 404, 503) },
 });
 
-export const getTimeline = createRoute({
+export const getTimeline = defineRoute({
   method: "get",
   path: "/v1/runs/{id}/timeline",
   operationId: "getTimeline",
   summary: "Read what happened to a run, in order",
-  security,
-  middleware: [permit("runs:read")] as const,
+  needs: "runs:read",
   request: { params: RunParams },
   responses: { 200: answer("The timeline.", Timeline), ...problems(401, 403, 404, 503) },
 });
 
-export const listWorkflows = createRoute({
+export const listWorkflows = defineRoute({
   method: "get",
   path: "/v1/workflows",
   operationId: "listWorkflows",
   summary: "List the registered workflows",
-  security,
-  middleware: [permit("workflows:read")] as const,
+  needs: "workflows:read",
   responses: { 200: answer("All registered versions.", WorkflowList), ...problems(401, 403) },
 });
 
-export const healthz = createRoute({
+export const healthz = defineRoute({
   method: "get",
   path: "/healthz",
   operationId: "healthz",
   summary: "Whether the process answers",
-  security: [],
+  needs: null,
   responses: { 200: answer("It does.", Health), ...problems() },
 });
 
-export const readyz = createRoute({
+export const readyz = defineRoute({
   method: "get",
   path: "/readyz",
   operationId: "readyz",
   summary: "Whether requests can be served",
-  security: [],
+  needs: null,
   responses: {
     200: answer("They can.", Readiness),
     503: answer("They cannot: a check failed.", Readiness),

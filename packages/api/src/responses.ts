@@ -3,8 +3,8 @@ import { Problem } from "./schemas.ts";
 
 const MEANINGS = {
   400: "The body is no JSON document.",
-  401: "No token, or one that is not known.",
-  403: "The token's roles lack the permission.",
+  401: "No token, or one that is not known, has expired or was revoked: which of them is not told.",
+  403: "The token does not have the permission that the route needs; `detail` names it.",
   404: "Absent, another tenant's, or no valid id.",
   409: "The request contradicts what was committed before.",
   413: "The body or a value is too large.",
@@ -28,7 +28,3 @@ export function problems(...statuses: readonly (keyof typeof MEANINGS)[]) {
     ]),
   ) as Record<never, never>;
 }
-
-/** The scheme that every route but the public ones asks for. */
-export const BEARER_SCHEME = "bearer";
-export const security: Record<string, string[]>[] = [{ [BEARER_SCHEME]: [] }];

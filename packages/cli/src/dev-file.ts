@@ -9,6 +9,7 @@ import type { Io } from "./io.ts";
 const DevFile = z.object({
   apiUrl: z.string(),
   databaseUrl: z.string().optional(),
+  migrationUrl: z.string().optional(),
   tokens: z.object({ operator: z.string(), submitter: z.string() }).partial().default({}),
 });
 type DevFile = z.infer<typeof DevFile>;

@@ -1,9 +1,10 @@
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { GhoulsError } from "@ghouls/core";
-import { LedgerError, migrate, migrationSql, openLedger } from "@ghouls/ledger";
+import { LedgerError } from "@ghouls/ledger";
 import { failureText, reportOf } from "./failure.ts";
 import { ghouls } from "./fakes.support.ts";
+import { processIo } from "./io.ts";
 
 const unavailable = (cause: unknown) => new LedgerError("unavailable", "the migration", undefined, cause);
 const coded = (code: string) => Object.assign(new Error("canary"), { code });
@@ -44,10 +45,10 @@ describe("a database that cannot be reached is told by what keeps it away, and n
   });
 });
 
-describe.each(["migrate", "doctor"])("ghouls %s", (command) => {
+describe.each(["migrate", "doctor", "keys list"])("ghouls %s", (command) => {
   const refusal = async (url: string) => {
-    const outcome = await ghouls([command, "--database-url", url], {
-      ledger: { migrate, migrationSql, openLedger },
+    const outcome = await ghouls([...command.split(" "), "--database-url", url], {
+      ledger: processIo().ledger,
     });
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).not.toContain("canary");

@@ -1,7 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
 import type { BuildOptions, Built, DeploymentPlan } from "@ghouls/functions";
-import { migrate, migrationSql, openLedger, type DriverName } from "@ghouls/ledger";
+import { migrate, migrationSql, openLedger, type DriverName, type Ledger } from "@ghouls/ledger";
 
 /** What the command needs of `@ghouls/local`. */
 export interface LocalHost {
@@ -32,6 +33,12 @@ export interface LedgerTools {
     doctor(): Promise<readonly Diagnosis[]>;
     close(): Promise<void>;
   };
+  openKeys(options: DatabaseConnection & { schema: string; maxConnections: number }): KeyStore;
+}
+
+/** The keys of a ledger. */
+export interface KeyStore extends Pick<Ledger["keys"], "create" | "page" | "revoke"> {
+  close(): Promise<void>;
 }
 
 /** What the command needs of `@ghouls/functions`. */
@@ -58,11 +65,15 @@ export interface Io {
   /** Rejects with ERR_MODULE_NOT_FOUND where the package is not installed. */
   loadLocal(): Promise<LocalHost>;
   readonly ledger: LedgerTools;
+  /** From a generator made for secrets. */
+  randomBytes(count: number): Uint8Array;
   /** Loaded when it is needed: it brings the bundler along. */
   loadDeployment(): Promise<DeploymentTools>;
   /** Milliseconds between two reads of a watched run. */
   readonly pollMs: number;
 }
+
+const OF_THE_COMMAND = { chance: Math.random, applicationName: "ghouls-cli" } as const;
 
 /** The world of this process. */
 export function processIo(): Io {
@@ -77,8 +88,13 @@ export function processIo(): Io {
     ledger: {
       migrate,
       migrationSql,
-      openLedger: (options) => openLedger({ ...options, chance: Math.random, applicationName: "ghouls-cli" }),
+      openLedger: (options) => openLedger({ ...options, ...OF_THE_COMMAND }),
+      openKeys: (options) => {
+        const ledger = openLedger({ ...options, ...OF_THE_COMMAND });
+        return { ...ledger.keys, close: () => ledger.close() };
+      },
     },
+    randomBytes,
     pollMs: 500,
   };
 }

@@ -7,6 +7,7 @@ import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addInfra } from "./commands/infra.ts";
 import { addInit } from "./commands/init.ts";
+import { addKeys } from "./commands/keys.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addRelease } from "./commands/release.ts";
 import { addResolve } from "./commands/resolve.ts";
@@ -23,6 +24,7 @@ const COMMANDS = [
   addBuild,
   addInfra,
   addMigrate,
+  addKeys,
   addSubmit,
   addRuns,
   addShow,

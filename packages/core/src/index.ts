@@ -1,3 +1,4 @@
+export * from "./api-key.ts";
 export * from "./call.ts";
 export * from "./digest.ts";
 export * from "./duration.ts";
@@ -5,6 +6,7 @@ export * from "./errors.ts";
 export * from "./faults.ts";
 export * from "./json.ts";
 export * from "./message.ts";
+export * from "./permissions.ts";
 export * from "./ports.ts";
 export * from "./principal.ts";
 export * from "./publication.ts";

@@ -4,7 +4,6 @@ import { RandomStream, callKey, describeCall, idempotencyKeyOf, type CallId } fr
 import { durationMs, isDuration } from "./duration.ts";
 import { describeFailure } from "./errors.ts";
 import { formatMessage, isRunId, parseMessage } from "./message.ts";
-import { mayDo } from "./principal.ts";
 import { delayAfterFailure, delayAfterPublication } from "./publication.ts";
 import { resolveBackoff, retryDelayMs } from "./retry.ts";
 import { queueUrlVariable } from "./settings.ts";
@@ -141,13 +140,6 @@ describe("whatever is thrown is described within bounds", () => {
   test("lone surrogates do not reach the ledger", () => {
     expect(describeFailure(new Error("\ud800")).message.isWellFormed()).toBe(true);
   });
-});
-
-test("roles that are not listed may do nothing, also those that objects inherit", () => {
-  const principal = (role: string) => ({ tenantId: "t", subject: "s", roles: [role] });
-  expect(mayDo(principal("operator"), "runs:admit")).toBe(true);
-  expect(mayDo(principal("decider"), "runs:admit")).toBe(false);
-  expect(mayDo(principal("constructor"), "runs:read")).toBe(false);
 });
 
 test("a queue's variable is its name in capitals", () => {

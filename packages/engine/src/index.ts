@@ -12,6 +12,7 @@ export { createAnnouncement, type AnnouncementOptions } from "./announcement.ts"
 export { createConsents, isConsentStatus, type ConsentsOptions } from "./consents.ts";
 export { createControl, type ControlOptions } from "./control.ts";
 export { blameHop } from "./execution/current-hop.ts";
+export { createKeyAuthenticator, type KeyAuthenticatorOptions } from "./keys.ts";
 export { createReads } from "./reads.ts";
 export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";
 export { createLowering, type LoweringOptions } from "./reconciler/lowering.ts";

@@ -1,4 +1,12 @@
-import { canonicalText, parseJson, serialize, wire, GhoulsError, type Principal } from "@ghouls/core";
+import {
+  canonicalText,
+  parseJson,
+  principalIssues,
+  serialize,
+  wire,
+  GhoulsError,
+  type Principal,
+} from "@ghouls/core";
 import type { Receipt } from "@ghouls/engine";
 import type { CallerConnection } from "@ghouls/ledger";
 import type { Config } from "./config.ts";
@@ -75,10 +83,7 @@ function warnOfSleep({ config, environment, log }: Runtime): void {
 
 /** An application vouches for whom it admits; a principal without these would be refused by the ledger in other words. */
 function refusePrincipal(principal: Principal): void {
-  const issues = (["tenantId", "subject"] as const)
-    .filter((name) => typeof principal?.[name] !== "string" || principal[name] === "")
-    .map((name) => ({ path: `/principal/${name}`, message: "is missing" }));
-  if (!Array.isArray(principal?.roles)) issues.push({ path: "/principal/roles", message: "is no list" });
+  const issues = principalIssues(principal);
   if (issues.length === 0) return;
   throw new GhoulsError("invalid_request", "the principal is not complete", {
     issues,

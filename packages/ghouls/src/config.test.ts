@@ -113,7 +113,6 @@ describe("the environment", () => {
     const environment = readEnvironment(complete, ["runs", "long-rites"]);
     expect(environment.queueUrls).toEqual({ "long-rites": "http://q/1" });
     expect(environment.eventsTable).toBeUndefined();
-    expect(environment.devTokens.size).toBe(0);
   });
 
   test("says where the database is: a string or a secret, and how to sign in to it", () => {
@@ -156,8 +155,6 @@ describe("the environment", () => {
       "DATABASE_AUTH",
     ],
     ["an endpoint that is no URL", { ...complete, AWS_ENDPOINT_URL: "localhost" }, "AWS_ENDPOINT_URL"],
-    ["tokens that are no JSON", { ...complete, GHOULS_DEV_TOKENS: "{canary" }, "GHOULS_DEV_TOKENS"],
-    ["tokens of another form", { ...complete, GHOULS_DEV_TOKENS: '{"short":1}' }, "GHOULS_DEV_TOKENS"],
   ])("with %s is refused by name, and no value is repeated", (_name, variables, name) => {
     const refused = refusal(() => readEnvironment(variables, ["runs"]));
     expect(refused.issues?.map((issue) => issue.path)).toContain(name);

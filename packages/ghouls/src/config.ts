@@ -1,7 +1,10 @@
 import {
+  BUILT_IN_ROLES,
   DEFAULT_QUEUES,
   GhoulsError,
+  PERMISSIONS,
   QUEUE_NAME,
+  ROLE_NAME,
   QueueSettings,
   TimingSettings,
   durationMs,
@@ -10,6 +13,8 @@ import {
   type Authenticator,
   type Codec,
   type DecisionSource,
+  type Permission,
+  type RoleTable,
 } from "@ghouls/core";
 import { Registry, type Route } from "@ghouls/engine";
 import * as z from "zod";
@@ -35,10 +40,12 @@ export interface ConfigOptions {
     /** Whether a hint in EVENTS_TABLE lets the scheduled reconciler leave an idle database asleep; true by default. */
     readonly hint?: boolean;
   };
-  /** Verifies bearer tokens. Without it only the tokens that the local host makes are known. */
+  /** Verifies bearer tokens that are no API keys of the ledger, such as those of an identity provider. Keys are known without it. */
   readonly auth?: Authenticator;
   /** Who decides consents besides people, by the name that `ctx.consent(…, { source })` gives. */
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
+  /** Roles beside the built-in ones, with their permissions. A role that is named nowhere has none. */
+  readonly roles?: Readonly<Record<string, readonly Permission[]>>;
   /** Payloads pass it on their way to and from the ledger. */
   readonly codec?: Codec;
   readonly build?: {
@@ -67,6 +74,8 @@ export interface Config {
   readonly timing: TimingSettings;
   readonly reconciler: { readonly hint: boolean };
   readonly auth: Authenticator | undefined;
+  /** With the built-in ones. */
+  readonly roles: RoleTable;
   readonly codec: Codec;
   readonly decisionSources: Readonly<Record<string, DecisionSource>>;
   readonly build: { readonly external: readonly string[] };
@@ -90,6 +99,15 @@ const Shape = z.strictObject({
   timing: TimingSettings.prefault({}),
   reconciler: z.strictObject({ hint: z.boolean().default(true) }).prefault({}),
   auth: z.custom<Authenticator>(isFunction, "must be a function").optional(),
+  roles: z
+    .record(
+      z
+        .string()
+        .regex(ROLE_NAME, "letters, digits, '.', '_' and '-', at most 64")
+        .refine((name) => !Object.hasOwn(BUILT_IN_ROLES, name), "is built in: give yours another name"),
+      z.array(z.enum(PERMISSIONS, { error: `must be one of: ${PERMISSIONS.join(", ")}` })),
+    )
+    .default({}),
   codec: z
     .custom<Codec>(
       (value) => hasFunction(value, "encode") && hasFunction(value, "decode"),
@@ -163,6 +181,7 @@ export function defineConfig(options: ConfigOptions): Config {
     timing: data.timing,
     reconciler: data.reconciler,
     auth: data.auth,
+    roles: { ...data.roles, ...BUILT_IN_ROLES },
     codec: data.codec ?? identityCodec,
     decisionSources: data.decisionSources,
     build: data.build,

@@ -1,4 +1,4 @@
-import { GhoulsError, queueUrlVariable, type Principal } from "@ghouls/core";
+import { GhoulsError, queueUrlVariable } from "@ghouls/core";
 import * as z from "zod";
 import {
   CONNECTION_VARIABLES,
@@ -21,8 +21,6 @@ export interface Environment {
   readonly queueUrls: Readonly<Record<string, string>>;
   /** Identity of this process for its supervisor; undefined where it makes its own. */
   readonly workerId: string | undefined;
-  /** The tokens of a local host; none elsewhere. */
-  readonly devTokens: ReadonlyMap<string, Principal>;
   readonly build: string;
 }
 
@@ -42,23 +40,6 @@ const Variables = z
     GHOULS_SCHEMA: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
     GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
-    GHOULS_DEV_TOKENS: z
-      .string()
-      .transform((text, context): unknown => {
-        try {
-          return JSON.parse(text);
-        } catch {
-          context.addIssue({ code: "custom", message: "is not JSON" });
-          return z.NEVER;
-        }
-      })
-      .pipe(
-        z.record(
-          z.string().min(16),
-          z.object({ tenantId: z.string(), subject: z.string(), roles: z.array(z.string()) }),
-        ),
-      )
-      .optional(),
   })
   .superRefine((data, context) => checkConnection(data, APPLICATION, refusalsOf(context)));
 
@@ -85,7 +66,6 @@ export function readEnvironment(
       }),
     ),
     workerId: data.GHOULS_WORKER_ID,
-    devTokens: new Map(Object.entries(data.GHOULS_DEV_TOKENS ?? {})),
     build: data.GHOULS_BUILD,
   };
 }

@@ -6,6 +6,7 @@ export {
   notDone,
   type Authenticator,
   type Codec,
+  type Permission,
   type Principal,
   type ProbeAnswer,
   type ProbeContext,

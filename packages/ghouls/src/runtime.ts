@@ -4,7 +4,7 @@ import {
   durationMs,
   noFaults,
   noHint,
-  type Authenticator,
+  type Caller,
   type Clock,
   type Codec,
   type FaultInjector,
@@ -24,6 +24,7 @@ import {
   type ExecutionSettings,
 } from "@ghouls/engine";
 import { openLedger, type Ledger } from "@ghouls/ledger";
+import { authenticatorOf } from "./authenticate.ts";
 import type { Config } from "./config.ts";
 import { digestOf, type DigestManifest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
@@ -47,7 +48,7 @@ export interface Runtime {
   readonly faults: FaultInjector;
   readonly log: Logger;
   readonly logWith: (fields: LogFields) => Logger;
-  readonly authenticate: Authenticator;
+  readonly authenticate: (token: string) => Promise<Caller | undefined>;
   readonly worker: string;
   close(): Promise<void>;
 }
@@ -120,7 +121,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     faults,
     log,
     logWith,
-    authenticate: authenticatorOf(config, environment),
+    authenticate: authenticatorOf(config, { ledger, log }),
     worker: environment.workerId ?? `worker-${randomUUID()}`,
     close: async () => {
       queue.close();
@@ -151,12 +152,6 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     maxLosses: timing.maxLosses,
     deployOverlapMs: durationMs(timing.deployOverlap),
   };
-}
-
-/** The configured authenticator, else the local host's tokens; with neither nobody is let in. */
-function authenticatorOf(config: Config, environment: Environment): Authenticator {
-  if (config.auth !== undefined) return config.auth;
-  return (token) => Promise.resolve(environment.devTokens.get(token));
 }
 
 /** Opens a runtime once and keeps it; an opening that failed is tried again by the next invocation. */

@@ -18,6 +18,7 @@ export type { DoctorCheck } from "./doctor.ts";
 export { DRIVERS, type DriverName } from "./drivers/driver.ts";
 export { LedgerError, type LedgerFaultKind } from "./errors.ts";
 export type { NewEntry, StoredEntry } from "./journal.ts";
+export type { ApiKey, NewKey, StoredKey } from "./keys.ts";
 export { openLedger, type BeforeOpening, type Ledger, type LedgerOptions } from "./ledger.ts";
 export {
   DEFAULT_APPLICATION_ROLE,

@@ -11,6 +11,7 @@ import * as handovers from "./handovers.ts";
 import * as holds from "./holds.ts";
 import * as intents from "./intents.ts";
 import * as items from "./items.ts";
+import * as keys from "./keys.ts";
 import * as losses from "./losses.ts";
 import * as admissions from "./admissions.ts";
 import * as claims from "./claims.ts";
@@ -157,6 +158,14 @@ export function openLedger(options: LedgerOptions) {
     workflows: {
       record: bind(database, workflows.recordWorkflows),
       buildOf: bind(database, workflows.readBuildOf),
+    },
+    keys: {
+      byId: bind(database, keys.readKey),
+      markUsed: bind(database, keys.markKeyUsed),
+      page: bind(database, keys.readKeyPage),
+      /** For the role that owns the schema, as is `revoke`: the application's is refused by name. */
+      create: bind(database, keys.createKeys),
+      revoke: bind(database, keys.revokeKey),
     },
     nextLook: bind(database, readNextLook),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */

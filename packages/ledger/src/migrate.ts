@@ -46,6 +46,7 @@ grant select, insert on ${schema}.consent_decisions to ${role};
 grant select, insert, update on ${schema}.signals to ${role};
 grant select, insert on ${schema}.evidence to ${role};
 grant select, insert on ${schema}.audit to ${role};
+grant select, update (last_used_at) on ${schema}.api_keys to ${role};
 grant select on ${schema}.doctor_open_deliveries to ${role};
 grant select on ${schema}.doctor_working_runs to ${role};
 grant select on ${schema}.doctor_terminal_runs to ${role};

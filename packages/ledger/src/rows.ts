@@ -4,6 +4,7 @@ import type { Row } from "./database.ts";
 export interface RowOf {
   text(column: string): string;
   textOrNull(column: string): string | null;
+  /** A text[]. */
   texts(column: string): readonly string[];
   number(column: string): number;
   numberOrNull(column: string): number | null;
@@ -42,9 +43,9 @@ export function rows(row: Row): RowOf {
     text,
     textOrNull: orNull(text),
     texts: (column) => {
-      const value = row[column];
-      if (!Array.isArray(value) || !value.every((one) => typeof one === "string"))
-        throw fail(column, "texts");
+      const value: unknown = row[column];
+      if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
+        throw fail(column, "a list of texts");
       return value;
     },
     number,

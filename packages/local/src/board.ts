@@ -33,9 +33,18 @@ export function createBoard(
         ...(current.functions ?? []),
       ];
       const { endpoint } = queues.connection;
-      const state = { apiUrl: current.api.url, databaseUrl: database.url, tokens, processes };
+      // One of the user's own is the user's to name: its migrator's password stays out of the file.
+      const migrationUrl = database.ended === undefined ? undefined : database.migrationUrl;
+      const state = {
+        apiUrl: current.api.url,
+        databaseUrl: database.url,
+        ...(migrationUrl === undefined ? {} : { migrationUrl }),
+        ...(endpoint === undefined ? {} : { sqsUrl: endpoint }),
+        tokens,
+        processes,
+      };
       await file
-        .write(endpoint === undefined ? state : { ...state, sqsUrl: endpoint })
+        .write(state)
         .catch((error: unknown) => log.line("host", `dev.json cannot be written: ${String(error)}`));
     },
   };

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import { devTokens, functionEnvironment } from "./child-environment.ts";
+import { functionEnvironment } from "./child-environment.ts";
 
 const dropped = {
   GHOULS_MIGRATION_DATABASE_URL: "m",
-  GHOULS_DEV_TOKENS: "t",
   GHOULS_WORKER_ID: "w",
   EVENTS_TABLE: "e",
 };
@@ -44,12 +43,4 @@ test("a database of one's own keeps its driver; the embedded one has none, and n
   const found = { DATABASE_URL: "d", GHOULS_SCHEMA: "s", AWS_REGION: "r" };
   expect(of({ ...secrets, ...way })).toEqual(found);
   expect(of({ ...secrets, ...way, DATABASE_URL: "own" })).toEqual({ ...way, ...found });
-});
-
-test("each token is one role's", () => {
-  expect(JSON.parse(devTokens({ operator: "o", submitter: "s", decider: "d" }))).toEqual({
-    o: { tenantId: "default", subject: "operator", roles: ["operator"] },
-    s: { tenantId: "default", subject: "submitter", roles: ["submitter"] },
-    d: { tenantId: "default", subject: "decider", roles: ["decider"] },
-  });
 });

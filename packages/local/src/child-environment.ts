@@ -1,12 +1,10 @@
 import { queueUrlVariable } from "@ghouls/core";
 import type { Queues } from "./queues.ts";
-import type { DevState } from "./state.ts";
 
 /** Not for functions: the migrator's URL is the host's alone, and the database's they get from the host. */
 const HOST_ONLY = [
   "GHOULS_MIGRATION_DATABASE_URL",
   "GHOULS_MIGRATION_DATABASE_SECRET_ARN",
-  "GHOULS_DEV_TOKENS",
   "GHOULS_WORKER_ID",
   "DATABASE_SECRET_ARN",
   // No DynamoDB runs here, so no table is another's.
@@ -44,13 +42,4 @@ export function functionEnvironment(
       : { AWS_ACCESS_KEY_ID: credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey }),
     ...Object.fromEntries(Object.entries(queues.urls).map(([queue, url]) => [queueUrlVariable(queue), url])),
   };
-}
-
-/** The tokens of a start, as the API's development authenticator takes them. */
-export function devTokens(tokens: DevState["tokens"]): string {
-  const entries = Object.entries(tokens).map(([role, token]) => [
-    token,
-    { tenantId: "default", subject: role, roles: [role] },
-  ]);
-  return JSON.stringify(Object.fromEntries(entries));
 }

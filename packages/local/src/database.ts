@@ -11,6 +11,8 @@ import type { ProcessEntry } from "./state.ts";
 export interface Database {
   /** As the application's role. */
   readonly url: string;
+  /** As the role that owns the schema; undefined where nobody has named it. */
+  readonly migrationUrl: string | undefined;
   readonly processes: readonly ProcessEntry[];
   /** Where it is embedded: resolves when it has ended. */
   readonly ended: Promise<ProcessEnd> | undefined;
@@ -53,6 +55,7 @@ async function embedded(options: DatabaseOptions): Promise<Database> {
     });
     return {
       url: postgres.urlFor(application),
+      migrationUrl: postgres.urlFor(migrator),
       processes: [
         { role: "postgres", pid: postgres.pid },
         { role: "postgres-keeper", pid: postgres.keeperPid },
@@ -81,7 +84,14 @@ async function external(options: DatabaseOptions, url: string): Promise<Database
       applicationRole: roleOf(url),
     });
   }
-  return { url, processes: [], ended: undefined, stop: () => Promise.resolve(), kill: () => undefined };
+  return {
+    url,
+    migrationUrl: migrationUrl || undefined,
+    processes: [],
+    ended: undefined,
+    stop: () => Promise.resolve(),
+    kill: () => undefined,
+  };
 }
 
 /** @throws GhoulsError where the URL names no user */

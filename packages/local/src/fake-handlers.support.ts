@@ -84,12 +84,8 @@ export function createReconciler() {
 export function createFetch() {
   const runs = new Map<string, { workflow: string; outcome: string; looks: number; at: string }>();
   return async (request: Request): Promise<Response> => {
-    const tokens = JSON.parse(process.env["GHOULS_DEV_TOKENS"] ?? "{}") as Record<
-      string,
-      { subject: string }
-    >;
-    const token = request.headers.get("authorization")?.replace("Bearer ", "") ?? "";
-    if (tokens[token]?.subject !== "submitter") {
+    // It has no ledger: it knows a key by its beginning.
+    if (!/^Bearer ghouls_/.test(request.headers.get("authorization") ?? "")) {
       return Response.json({ detail: "no such token", fix: "take one of dev.json" }, { status: 401 });
     }
     const [, , , id = "", view] = new URL(request.url).pathname.split("/");

@@ -23,6 +23,14 @@ export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
             return Promise.resolve(1);
           },
         },
+        keys: {
+          create: (keys) => {
+            notes.push(
+              `keys of ${keys.map(({ tenantId, roles }) => `${tenantId} ${roles.join()}`).join(", ")}`,
+            );
+            return Promise.resolve(keys.map(() => ({ revokedAt: null })));
+          },
+        },
         close: () => {
           notes.push("closed");
           return Promise.resolve();

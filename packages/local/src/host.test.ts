@@ -78,12 +78,17 @@ describe("the host", () => {
     expect(notes).toEqual([
       "roles ghouls ghouls_migrator ghouls_app",
       "migrate ghouls as ghouls_migrator for ghouls_app",
+      "keys of default operator, default submitter, default decider",
+      "closed",
     ]);
     const state = readState();
     expect(statSync(join(dataDir, "dev.json")).mode & 0o777).toBe(0o600);
     expect(state).toMatchObject({ apiUrl: host.state.apiUrl, tokens: host.state.tokens });
     expect(new URL(state.databaseUrl).username).toBe("ghouls_app");
     expect(new Set(Object.values(state.tokens)).size).toBe(3);
+    expect(new URL(state.migrationUrl ?? "").username).toBe("ghouls_migrator");
+    expect(statSync(join(dataDir, "keys.json")).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(join(dataDir, "keys.json"), "utf8"))).toEqual(state.tokens);
     const roles = ["host", "postgres", "postgres-keeper", "sqs", "api", "worker", "worker", "reconciler"];
     expect(state.processes.map((entry) => entry.role)).toEqual(roles);
     expect(state.processes.every((entry) => isAlive(entry.pid))).toBe(true);
@@ -92,8 +97,14 @@ describe("the host", () => {
     expect((await fetch(`${state.apiUrl}/v1/runs/none`)).status).toBe(401);
     await host.stop();
     for (const { role, pid } of state.processes) if (role !== "host") expect(isAlive(pid), role).toBe(false);
-    expect(readdirSync(dataDir).toSorted()).toEqual(["host.log", "passwords.json", "postgres", "sqs"]);
-    expect(notes.slice(2)).toEqual([
+    expect(readdirSync(dataDir).toSorted()).toEqual([
+      "host.log",
+      "keys.json",
+      "passwords.json",
+      "postgres",
+      "sqs",
+    ]);
+    expect(notes.slice(4)).toEqual([
       expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
       expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
       "closed",
@@ -221,7 +232,8 @@ describe("the host", () => {
     await start({ parts, env: cleanEnv({ DATABASE_URL: "postgres://me@127.0.0.1/db" }) });
     expect(readState().databaseUrl).toBe("postgres://me@127.0.0.1/db");
     expect(readState().processes.some((entry) => entry.role.startsWith("postgres"))).toBe(false);
-    expect(notes).toEqual([]);
+    expect(notes).toEqual(["keys of default operator, default submitter, default decider", "closed"]);
+    expect(readState().migrationUrl).toBeUndefined();
     expect(printed.some((line) => line.includes("npx ghouls migrate"))).toBe(true);
   });
 
@@ -232,7 +244,9 @@ describe("the host", () => {
       GHOULS_MIGRATION_DATABASE_URL: "postgres://owner@h/db",
     };
     await start({ parts, env: cleanEnv(env) });
-    expect(notes).toEqual(["migrate ghouls as owner for me"]);
+    expect(notes[0]).toEqual("migrate ghouls as owner for me");
+    // The user's own migrator's password stays where the user has put it.
+    expect(readState().migrationUrl).toBeUndefined();
   });
 
   test.each(["words", "postgres://127.0.0.1/db"])(

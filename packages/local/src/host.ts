@@ -6,7 +6,7 @@ import type { ApiProcess } from "./api.ts";
 import { startApi } from "./api.ts";
 import { describeEnd } from "./child.ts";
 import type { ProcessEnd } from "./child.ts";
-import { devTokens, functionEnvironment } from "./child-environment.ts";
+import { functionEnvironment } from "./child-environment.ts";
 import type { Database } from "./database.ts";
 import { openDatabase } from "./database.ts";
 import { createBoard } from "./board.ts";
@@ -15,13 +15,13 @@ import { allOrNothing, createOwner } from "./owner.ts";
 import type { Owner } from "./owner.ts";
 import { startFunctions } from "./functions.ts";
 import type { Functions } from "./functions.ts";
+import { ensureKeys } from "./keys.ts";
 import { lockDataDir } from "./lock.ts";
 import type { HostLog, Print } from "./log.ts";
 import { openLog, rotate } from "./log.ts";
 import type { LoadedConfig, Parts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
 import { openQueues } from "./queues.ts";
-import { random } from "./secrets.ts";
 import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from "./state.ts";
 import type { DevState } from "./state.ts";
 import { createSupervisor, endLeftBehind } from "./supervisor.ts";
@@ -95,17 +95,14 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   await endLeftBehind(leftBehind, ["/process/function."], supervisor);
   await forgetLeftBehind(options.dataDir);
 
-  const tokens = { operator: random(), submitter: random(), decider: random() };
+  const tokens = await makeKeys(options, database, config);
   const env = functionEnvironment(options.env, database.url, config.databaseSchema, queues);
   const stateFile = openStateFile(options.dataDir);
   const board = createBoard(stateFile, database, queues, tokens, log);
   owner.defer(() => stateFile.remove());
 
   const base = { config, env, log, handlers: options.parts.handlers };
-  const { api, functions } = await startServing(
-    { ...base, options, tokens, queues, supervisor, board },
-    owner,
-  );
+  const { api, functions } = await startServing({ ...base, options, queues, supervisor, board }, owner);
   await refuseUnready(api.url);
   await board.update({ api });
   functions.open();
@@ -152,7 +149,6 @@ interface Serving {
   readonly env: NodeJS.ProcessEnv;
   readonly log: HostLog;
   readonly handlers: string;
-  readonly tokens: DevState["tokens"];
   readonly queues: Queues;
   readonly supervisor: Supervisor;
   readonly board: Board;
@@ -160,7 +156,7 @@ interface Serving {
 
 /** The API and the functions, at the same time. The functions end before the API and their queue client do. */
 async function startServing(
-  { options, config, env, log, handlers, tokens, queues, supervisor, board }: Serving,
+  { options, config, env, log, handlers, queues, supervisor, board }: Serving,
   owner: Owner,
 ): Promise<{ readonly api: ApiProcess; readonly functions: Functions }> {
   const [apiPlace, functionPlace] = [owner.place(), owner.place()];
@@ -185,10 +181,9 @@ async function startServing(
     onChange: (processes) => board.update({ functions: processes }),
     onWorkerEnd: (worker, how) => void supervisor.record(worker, how),
   });
-  const apiEnv = { ...env, GHOULS_DEV_TOKENS: devTokens(tokens) };
   const { port } = options;
   const [api, functions] = await allOrNothing([
-    apiPlace.own(startApi({ handlers, configPath: config.path, port, env: apiEnv, log })),
+    apiPlace.own(startApi({ handlers, configPath: config.path, port, env, log })),
     functionPlace.own(starting),
   ] as const);
   return { api, functions };
@@ -231,6 +226,26 @@ async function openSupervisor(
   });
   const { actsMarginSeconds } = config;
   return createSupervisor({ ledger, actsMarginSeconds, log: (text) => log.line("host", text) });
+}
+
+/** As the role that owns the schema: the application's only reads keys. */
+async function makeKeys(
+  options: HostOptions,
+  database: Database,
+  config: LoadedConfig,
+): Promise<DevState["tokens"]> {
+  const ledger = await options.parts.ledger.openLedger({
+    connectionString: database.migrationUrl ?? database.url,
+    schema: config.databaseSchema,
+    maxConnections: 1,
+    applicationName: "ghouls-host",
+    chance: Math.random,
+  });
+  try {
+    return await ensureKeys(options.dataDir, ledger);
+  } finally {
+    await ledger.close();
+  }
 }
 
 /** Resolves with the first unexpected end of a part. */

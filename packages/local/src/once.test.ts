@@ -15,7 +15,6 @@ let apiUrl: string;
 const lines: string[] = [];
 
 beforeAll(async () => {
-  vi.stubEnv("GHOULS_DEV_TOKENS", JSON.stringify({ t: { subject: "submitter" } }));
   server = createAdaptorServer({ fetch: createFetch() }) as Server;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -24,7 +23,6 @@ beforeAll(async () => {
 beforeEach(() => void lines.splice(0));
 afterEach(() => vi.useRealTimers());
 afterAll(() => {
-  vi.unstubAllEnvs();
   server.closeAllConnections();
   server.close();
 });
@@ -32,7 +30,7 @@ afterAll(() => {
 function carry(over: Partial<OnceOptions> = {}) {
   return carryExamples({
     apiUrl,
-    token: "t",
+    token: "ghouls_t",
     examples: [
       { workflow: "hello", input: {} },
       { workflow: "gate", input: { outcome: "DONE" } },

@@ -41,7 +41,28 @@ export interface LedgerParts {
     readonly applicationName: string;
     /** Chance in [0, 1) for the spread of retries. */
     readonly chance: () => number;
-  }): WorkerEnds | Promise<WorkerEnds>;
+  }): HostLedger | Promise<HostLedger>;
+}
+
+/** What the host needs of a ledger itself, as the application's role or as the one that owns the schema. */
+type HostLedger = WorkerEnds & KeyMaker;
+
+/** Where the keys of a data folder are made; those that are there stay as they are. */
+export interface KeyMaker {
+  readonly keys: {
+    create(
+      keys: readonly {
+        readonly tenantId: string;
+        readonly keyId: string;
+        readonly digest: string;
+        readonly subject: string;
+        readonly roles: readonly string[];
+        readonly permissions: readonly string[];
+        readonly createdBy: string;
+        readonly expiresInMs: null;
+      }[],
+    ): Promise<readonly { readonly revokedAt: Date | null }[]>;
+  };
 }
 
 /** Where the end of a worker process is recorded, so that its claims are judged at once. */

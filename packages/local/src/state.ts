@@ -15,8 +15,11 @@ export interface ProcessEntry {
 export interface DevState {
   readonly apiUrl: string;
   readonly databaseUrl: string;
+  /** As the role that owns the schema, for `ghouls keys`; only where the database lives in the data folder. */
+  readonly migrationUrl?: string;
   /** Absent where the queues are not on this machine. */
   readonly sqsUrl?: string;
+  /** Keys of the ledger. */
   readonly tokens: { readonly operator: string; readonly submitter: string; readonly decider: string };
   readonly processes: readonly ProcessEntry[];
 }
