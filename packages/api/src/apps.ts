@@ -1,35 +1,50 @@
 import type { wire } from "@ghouls/core";
-import type { AdmissionService, ControlService, ReadinessCheck, ReadService } from "@ghouls/engine";
+import type {
+  AdmissionService,
+  ConsentService,
+  ControlService,
+  ReadinessCheck,
+  ReadService,
+  SignalService,
+} from "@ghouls/engine";
 import { mountAdmission } from "./admission.ts";
 import type { EdgeDependencies, FetchHandler } from "./context.ts";
 import { createFrame } from "./frame.ts";
 import { mountControl } from "./control.ts";
+import { mountConsents, mountWaits } from "./waits.ts";
 import { mountReads } from "./reads.ts";
 
 export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly admission: AdmissionService;
   readonly control: ControlService;
+  readonly consents: ConsentService;
+  readonly signals: SignalService;
 }
 
 export interface ApiAppDependencies extends EdgeDependencies {
   readonly reads: ReadService;
+  readonly consents: ConsentService;
   /** The registered workflows of this build. */
   readonly workflows: () => wire.WorkflowList;
   /** What `/readyz` tells; no checks at all count as not ready. */
   readonly readiness: () => Promise<readonly ReadinessCheck[]>;
 }
 
-/** The routes that write: admission, release, cancel and resolution (design.md §3, §6). */
+/** The routes that write: admission, release, cancel, clear, resolution, decisions and signals (design.md §3, §6). */
 export function createAdmissionApp(dependencies: AdmissionAppDependencies): FetchHandler {
   return createFrame(dependencies, (app) => {
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
+    mountWaits(app, dependencies);
   });
 }
 
 /** The routes that read, with health, readiness and the OpenAPI document of both applications (design.md §6). */
 export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
-  return createFrame(dependencies, (app) => mountReads(app, dependencies));
+  return createFrame(dependencies, (app) => {
+    mountConsents(app, dependencies.consents);
+    mountReads(app, dependencies);
+  });
 }
 
 /** Both applications in one handler, for one machine. */
@@ -37,6 +52,8 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
   return createFrame(dependencies, (app) => {
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
+    mountWaits(app, dependencies);
+    mountConsents(app, dependencies.consents);
     mountReads(app, dependencies);
   });
 }

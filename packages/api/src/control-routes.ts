@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { defineRoute } from "./define-route.ts";
 import { answer, problems } from "./responses.ts";
-import { Cancelled, ReasonRequest, Resolved } from "./schemas.ts";
+import { Cancelled, Cleared, ReasonRequest, Resolved } from "./schemas.ts";
 
 const body = { required: true, content: { "application/json": { schema: ReasonRequest } } };
 
@@ -31,4 +31,20 @@ export const resolveItem = defineRoute({
   },
 });
 
-export const CONTROL_ROUTES = [cancelRun, resolveItem] as const;
+export const clearRun = defineRoute({
+  method: "post",
+  path: "/v1/runs/{id}/clear",
+  operationId: "clearRun",
+  summary: "End a run's quarantine with a reason",
+  needs: "runs:clear",
+  request: { params: z.object({ id: z.string() }), body },
+  responses: {
+    200: answer(
+      "Cleared, or not quarantined where `cleared` is false. What arrived meanwhile brings it back.",
+      Cleared,
+    ),
+    ...problems(400, 401, 403, 404, 413, 415, 422, 503),
+  },
+});
+
+export const CONTROL_ROUTES = [cancelRun, resolveItem, clearRun] as const;

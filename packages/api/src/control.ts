@@ -1,6 +1,6 @@
 import { GhoulsError, isRunId } from "@ghouls/core";
 import type { ControlService } from "@ghouls/engine";
-import { cancelRun, resolveItem } from "./control-routes.ts";
+import { cancelRun, clearRun, resolveItem } from "./control-routes.ts";
 import type { Application } from "./frame.ts";
 import { runNotFound } from "./problems.ts";
 
@@ -11,6 +11,13 @@ export function mountControl(app: Application, control: ControlService): void {
     if (!isRunId(id)) throw runNotFound();
     const { reason } = context.req.valid("json");
     return context.json(await control.cancel(context.get("principal"), id, reason).catch(inOneWording), 200);
+  });
+
+  app.openapi(clearRun, async (context) => {
+    const { id } = context.req.valid("param");
+    if (!isRunId(id)) throw runNotFound();
+    const { reason } = context.req.valid("json");
+    return context.json(await control.clear(context.get("principal"), id, reason).catch(inOneWording), 200);
   });
 
   app.openapi(resolveItem, async (context) => {

@@ -3,6 +3,7 @@ import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
 import { BEARER_SCHEME } from "./define-route.ts";
 import { READ_ROUTES } from "./read-routes.ts";
+import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
 
 /** The OpenAPI 3.1 document of both applications together, whichever of them answers. */
 export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]> {
@@ -14,7 +15,13 @@ export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"
       "An API key of the ledger (`ghouls keys create`), or a token of the identity provider that the configuration names. " +
       "What stands beside it at a route is the permission that the token must have.",
   });
-  for (const route of [...ADMISSION_ROUTES, ...CONTROL_ROUTES, ...READ_ROUTES]) {
+  for (const route of [
+    ...ADMISSION_ROUTES,
+    ...CONTROL_ROUTES,
+    ...WAIT_ROUTES,
+    ...CONSENT_ROUTES,
+    ...READ_ROUTES,
+  ]) {
     // The registry copies every field that it does not know into the document.
     const { middleware: _middleware, ...documented } = route as typeof route & { middleware?: unknown };
     registry.registerPath(documented);

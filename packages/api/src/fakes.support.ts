@@ -11,10 +11,13 @@ import {
 import type {
   AdmissionRequest,
   AdmissionService,
+  ConsentFilter,
+  ConsentService,
   ControlService,
   ReadinessCheck,
   ReadService,
   RunFilter,
+  SignalService,
 } from "@ghouls/engine";
 import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
 
@@ -136,6 +139,60 @@ class FakeControl implements ControlService {
   }
 }
 
+export const CONSENT_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
+const CONSENT: wire.ConsentView = {
+  consentId: CONSENT_ID,
+  runId: RUN_ID,
+  workflow: "hello",
+  title: "ship it",
+  status: "PENDING",
+  digest: "of the request",
+  detail: null,
+  deciders: ["role:legal"],
+  quorum: 1,
+  requestedBy: "sam",
+  requesterMayDecide: false,
+  onExpiry: "expire",
+  source: null,
+  createdAt: AT,
+  expiresAt: null,
+  closedAt: null,
+  closedBy: null,
+  decisions: [],
+};
+
+class FakeConsents implements ConsentService {
+  readonly words: { principal: Principal; word: unknown }[] = [];
+  readonly lists: unknown[] = [];
+
+  async get(tenantId: string, consentId: string): Promise<wire.ConsentView | undefined> {
+    return tenantId === "t1" && consentId === CONSENT_ID ? CONSENT : undefined;
+  }
+
+  async list(tenantId: string, filter: ConsentFilter, page: object): Promise<wire.ConsentPage> {
+    this.lists.push({ filter, page });
+    return { consents: tenantId === "t1" ? [CONSENT] : [], nextCursor: null };
+  }
+
+  async decide(principal: Principal, consentId: string, word: object): Promise<wire.Decided> {
+    if (consentId !== CONSENT_ID || principal.tenantId !== "t1")
+      throw new GhoulsError("not_found", "Nothing there.");
+    this.words.push({ principal, word });
+    return { consentId, runId: RUN_ID, status: "GRANTED", repeated: false, resumed: true };
+  }
+}
+
+class FakeSignals implements SignalService {
+  readonly sent: unknown[] = [];
+
+  async send(principal: Principal, runId: string, signal: object): Promise<wire.Signalled> {
+    castToUuid(runId);
+    if (runId !== RUN_ID || principal.tenantId !== "t1") throw new GhoulsError("not_found", "Nothing there.");
+    this.sent.push(signal);
+    return { runId, signalId: CONSENT_ID, repeated: false, resumed: true };
+  }
+}
+
 class FakeReads implements ReadService {
   readonly lists: { tenantId: string; filter: RunFilter; page: { limit: number; cursor?: string } }[] = [];
   failure: { thrown: unknown } | undefined;
@@ -178,6 +235,8 @@ export interface LogLine {
 export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
   readonly admission = new FakeAdmission();
   readonly control = new FakeControl();
+  readonly consents = new FakeConsents();
+  readonly signals = new FakeSignals();
   readonly reads = new FakeReads();
   readonly lines: LogLine[] = [];
   readonly log: Logger;

@@ -7,6 +7,18 @@ import { Health, Readiness, RunPage, RunView, Timeline, WorkflowList } from "./s
 const RUN_STATES = statesOf("run");
 const DEFAULT_PAGE = 50;
 
+/** Which page of a list. */
+export const PAGING = {
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, `a whole number from 1 to ${wire.MAX_PAGE}`)
+    .transform(Number)
+    .pipe(z.int().min(1).max(wire.MAX_PAGE))
+    .default(DEFAULT_PAGE)
+    .openapi({ type: "integer", minimum: 1, maximum: wire.MAX_PAGE, default: DEFAULT_PAGE }),
+  cursor: z.string().min(1).max(500).optional(),
+};
+
 /** Repeatable, or one list with commas; a strict object, so that a misspelt filter is not silently no filter. */
 const RunQuery = z.strictObject({
   status: z
@@ -22,14 +34,7 @@ const RunQuery = z.strictObject({
     .transform(() => true)
     .optional()
     .openapi({ type: "string", enum: ["true"], description: "Only runs that ask for a person." }),
-  limit: z
-    .string()
-    .regex(/^\d{1,3}$/, `a whole number from 1 to ${wire.MAX_PAGE}`)
-    .transform(Number)
-    .pipe(z.int().min(1).max(wire.MAX_PAGE))
-    .default(DEFAULT_PAGE)
-    .openapi({ type: "integer", minimum: 1, maximum: wire.MAX_PAGE, default: DEFAULT_PAGE }),
-  cursor: z.string().min(1).max(500).optional(),
+  ...PAGING,
 });
 
 const RunParams = z.object({ id: z.string() });

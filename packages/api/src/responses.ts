@@ -10,6 +10,7 @@ const MEANINGS = {
   413: "The body or a value is too large.",
   415: "The body is not application/json.",
   422: "The request does not have the right form; `errors` has the paths.",
+  429: "Too many wait already; ask again after Retry-After.",
   500: "Internal error.",
   503: "Not now; ask again after Retry-After, with the same Idempotency-Key.",
 } as const;

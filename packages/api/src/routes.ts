@@ -1,14 +1,15 @@
 import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
+import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
 
 /**
  * The routes of each application as API Gateway names them, such as "GET /v1/runs/{id}": a deployment sends each to the
  * function that has it.
  */
 export const ROUTE_KEYS = {
-  admission: keysOf([...ADMISSION_ROUTES, ...CONTROL_ROUTES]),
-  api: [...keysOf(READ_ROUTES), "GET /openapi.json"],
+  admission: keysOf([...ADMISSION_ROUTES, ...CONTROL_ROUTES, ...WAIT_ROUTES]),
+  api: [...keysOf([...CONSENT_ROUTES, ...READ_ROUTES]), "GET /openapi.json"],
 } as const;
 
 function keysOf(routes: readonly { readonly method: string; readonly path: string }[]): string[] {

@@ -54,7 +54,7 @@ export function isNoFile(error: unknown): boolean {
 export async function connect(
   io: Io,
   options: ConnectionOptions,
-  role: "operator" | "submitter",
+  role: "operator" | "submitter" | "decider",
 ): Promise<GhoulsClient> {
   const dev = await readDevFile(io, options.dataDir);
   const baseUrl = options.api ?? given(io, "GHOULS_API_URL") ?? dev?.apiUrl;

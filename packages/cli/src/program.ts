@@ -3,6 +3,9 @@ import { readFile } from "node:fs/promises";
 import type { Context } from "./command.ts";
 import { addBuild } from "./commands/build.ts";
 import { addCancel } from "./commands/cancel.ts";
+import { addClear } from "./commands/clear.ts";
+import { addConsents } from "./commands/consents.ts";
+import { addDecide } from "./commands/decide.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addInfra } from "./commands/infra.ts";
@@ -13,6 +16,7 @@ import { addRelease } from "./commands/release.ts";
 import { addResolve } from "./commands/resolve.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addShow } from "./commands/show.ts";
+import { addSignal } from "./commands/signal.ts";
 import { addSubmit } from "./commands/submit.ts";
 import { addWatch } from "./commands/watch.ts";
 import { EXIT } from "./failure.ts";
@@ -30,7 +34,11 @@ const COMMANDS = [
   addShow,
   addWatch,
   addRelease,
+  addConsents,
+  addDecide,
+  addSignal,
   addCancel,
+  addClear,
   addResolve,
   addDoctor,
 ];

@@ -41,6 +41,7 @@ export function viewOf(status: string) {
     input: null,
     output: null,
     error: null,
+    waits: [],
     containment: [],
   };
 }

@@ -16,6 +16,14 @@ export interface RunQuery extends CallOptions {
   readonly cursor?: string;
 }
 
+export interface ConsentQuery extends CallOptions {
+  readonly status?: wire.ConsentView["status"];
+  readonly runId?: string;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
 export interface PollOptions extends CallOptions {
   /** Milliseconds between two reads; 1,000 by default. */
   readonly pollMs?: number;
@@ -35,6 +43,21 @@ export interface GhoulsClient {
   cancel(runId: string, reason: string, options?: CallOptions): Promise<wire.Cancelled>;
   /** An operator's audited word that a containment item is settled. */
   resolveItem(runId: string, item: string, reason: string, options?: CallOptions): Promise<wire.Resolved>;
+  /** Ends a run's quarantine, with a reason that is kept. `cleared` is false where it had none. */
+  clear(runId: string, reason: string, options?: CallOptions): Promise<wire.Cleared>;
+  /**
+   * Sends a signal to a run. Where no answer comes it asks again under the same key, so that the run gets it once.
+   * @param payload any JSON; undefined for none
+   */
+  signal(runId: string, name: string, payload?: unknown, options?: SubmitOptions): Promise<wire.Signalled>;
+  /**
+   * Grants or denies a consent. The digest is that of the request that was shown, from `getConsent`: a decision about
+   * another request is refused.
+   */
+  decide(consentId: string, decision: wire.DecisionRequest, options?: CallOptions): Promise<wire.Decided>;
+  getConsent(consentId: string, options?: CallOptions): Promise<wire.ConsentView>;
+  /** One page, newest first. */
+  listConsents(query?: ConsentQuery): Promise<wire.ConsentPage>;
   getRun(runId: string, options?: CallOptions): Promise<wire.RunView>;
   /** One page, newest first. */
   listRuns(query?: RunQuery): Promise<wire.RunPage>;
@@ -56,6 +79,7 @@ export function createClient(options: ClientOptions): GhoulsClient {
   const client: GhoulsClient = {
     ...writes(call),
     ...reads(call),
+    ...waits(call),
     async waitForRun(runId, { pollMs = 1_000, signal } = {}) {
       for (;;) {
         const run = await client.getRun(runId, only(signal));
@@ -82,7 +106,7 @@ const pathOf = (runId: string, suffix = "") => `/v1/runs/${encodeURIComponent(ru
 
 function writes(
   call: Transport,
-): Pick<GhoulsClient, "submit" | "submitBatch" | "release" | "cancel" | "resolveItem"> {
+): Pick<GhoulsClient, "submit" | "submitBatch" | "release" | "cancel" | "resolveItem" | "clear"> {
   return {
     submit: (request, { idempotencyKey = crypto.randomUUID(), signal } = {}) =>
       call({
@@ -116,6 +140,8 @@ function writes(
         body: { reason },
         signal,
       }),
+    clear: (runId, reason, { signal } = {}) =>
+      call({ method: "POST", path: pathOf(runId, "/clear"), schema: wire.Cleared, body: { reason }, signal }),
     resolveItem: (runId, item, reason, { signal } = {}) =>
       call({
         method: "POST",
@@ -124,6 +150,33 @@ function writes(
         body: { reason },
         signal,
       }),
+  };
+}
+
+function waits(call: Transport): Pick<GhoulsClient, "signal" | "decide" | "getConsent" | "listConsents"> {
+  const consentPath = (id: string, suffix = "") => `/v1/consents/${encodeURIComponent(id)}${suffix}`;
+  return {
+    signal: (runId, name, payload, { idempotencyKey = crypto.randomUUID(), signal } = {}) =>
+      call({
+        method: "POST",
+        path: pathOf(runId, `/signals/${encodeURIComponent(name)}`),
+        schema: wire.Signalled,
+        body: payload === undefined ? {} : { payload },
+        headers: { "idempotency-key": idempotencyKey },
+        signal,
+      }),
+    decide: (consentId, decision, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: consentPath(consentId, "/decision"),
+        schema: wire.Decided,
+        body: decision,
+        signal,
+      }),
+    getConsent: (consentId, { signal } = {}) =>
+      call({ method: "GET", path: consentPath(consentId), schema: wire.ConsentView, signal }),
+    listConsents: ({ signal, ...query } = {}) =>
+      call({ method: "GET", path: `/v1/consents${searchOf(query)}`, schema: wire.ConsentPage, signal }),
   };
 }
 
@@ -140,9 +193,12 @@ function reads(call: Transport): Pick<GhoulsClient, "getRun" | "listRuns" | "get
   };
 }
 
-function searchOf({ status, ...rest }: Omit<RunQuery, "signal">): string {
+function searchOf({
+  status,
+  ...rest
+}: Omit<RunQuery, "signal" | "status"> & { status?: string | readonly string[] }): string {
   const search = new URLSearchParams();
-  for (const each of status ?? []) search.append("status", each);
+  for (const each of [status ?? []].flat()) search.append("status", each);
   for (const [name, value] of Object.entries(rest)) if (value !== undefined) search.set(name, String(value));
   return search.size === 0 ? "" : `?${search.toString()}`;
 }

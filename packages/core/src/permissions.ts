@@ -8,6 +8,10 @@ export const PERMISSIONS = [
   "runs:release",
   "runs:cancel",
   "runs:resolve",
+  "runs:clear",
+  "signals:send",
+  "consents:read",
+  "consents:decide",
   "workflows:read",
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
@@ -18,10 +22,28 @@ export type RoleTable = Readonly<Record<string, readonly Permission[]>>;
 /** Roles that mean the same in every deployment. A configuration adds others. */
 export const BUILT_IN_ROLES = {
   admin: PERMISSIONS,
-  operator: ["runs:submit", "runs:read", "runs:release", "runs:cancel", "runs:resolve", "workflows:read"],
-  submitter: ["runs:submit", "runs:read", "runs:release", "runs:cancel", "workflows:read"],
-  decider: ["runs:read", "workflows:read"],
-  viewer: ["runs:read", "workflows:read"],
+  operator: [
+    "runs:submit",
+    "runs:read",
+    "runs:release",
+    "runs:cancel",
+    "runs:resolve",
+    "runs:clear",
+    "signals:send",
+    "consents:read",
+    "workflows:read",
+  ],
+  submitter: [
+    "runs:submit",
+    "runs:read",
+    "runs:release",
+    "runs:cancel",
+    "signals:send",
+    "consents:read",
+    "workflows:read",
+  ],
+  decider: ["runs:read", "consents:read", "consents:decide", "workflows:read"],
+  viewer: ["runs:read", "consents:read", "workflows:read"],
 } as const satisfies RoleTable;
 
 /** Names of roles as a configuration and `ghouls keys` take them; an identity provider's may be any. */

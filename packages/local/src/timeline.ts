@@ -33,7 +33,7 @@ export function describeEntry(entry: Entry): readonly [what: string, detail: str
     case "claimed":
       return ["claimed", `${entry.enqueueSeq} by ${entry.worker}`];
     case "step":
-      return ["step", `${entry.name}${entry.nth > 1 ? ` #${entry.nth}` : ""}${stepNotes(entry)}`];
+      return [entry.call, `${entry.name}${entry.nth > 1 ? ` #${entry.nth}` : ""}${stepNotes(entry)}`];
     case "worker_ended":
       return ["worker ended", `${entry.worker}: ${entry.how}`];
     case "settled":

@@ -23,8 +23,22 @@ async function show(io: Io, id: string, options: ShowOptions): Promise<number> {
   const run = await client.getRun(id);
   const timeline = await client.getTimeline(id);
   if (options.json === true) io.out(`${jsonText({ run, timeline: timeline.entries })}\n`);
-  else io.out(`${describeRun(run)}\n${timeline.entries.map(timelineLine).join("")}${describeItems(run)}`);
+  else
+    io.out(
+      `${describeRun(run)}\n${timeline.entries.map(timelineLine).join("")}${describeWaits(run)}${describeItems(run)}`,
+    );
   return EXIT.ok;
+}
+
+/** What it is parked on, and how each comes to an end. */
+function describeWaits({ waits }: wire.RunView): string {
+  if (waits.length === 0) return "";
+  const lines = waits.map(({ kind, name, dueAt, consentId }) => {
+    const until = dueAt === null ? "" : `, until ${dueAt}`;
+    const how = consentId === null ? "" : `: ghouls consents ${consentId}`;
+    return `${kind.padEnd(22)}${printable(name)}${until}${how}\n`;
+  });
+  return `\nWaits for\n${lines.join("")}`;
 }
 
 /** What must be acknowledged before the run may be DONE, FAILED or CANCELLED. */

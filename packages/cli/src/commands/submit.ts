@@ -63,7 +63,7 @@ async function submit(
 function requestOf(workflow: string, text: string | undefined, options: SubmitOptions): wire.RunRequest {
   return {
     workflow,
-    ...(text === undefined ? {} : { input: inputOf(text) }),
+    ...(text === undefined ? {} : { input: jsonOf(text, "the input") }),
     ...(options.queue === undefined ? {} : { queue: options.queue }),
     ...(options.priority === undefined ? {} : { priority: options.priority }),
     ...(options.agent === undefined ? {} : { agent: options.agent }),
@@ -72,12 +72,12 @@ function requestOf(workflow: string, text: string | undefined, options: SubmitOp
 }
 
 /** Refuses what would arrive changed, such as numbers beyond 2^53, before anything is sent. */
-function inputOf(text: string): unknown {
+export function jsonOf(text: string, what: string): unknown {
   try {
     return parseJson(text).value;
   } catch (error) {
     throw usageError(
-      `the input is not taken: ${(error as Error).message}`,
+      `${what} is not taken: ${(error as Error).message}`,
       "Give one JSON value, with large numbers as strings.",
     );
   }

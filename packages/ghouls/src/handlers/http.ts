@@ -1,7 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { GhoulsError, describeFailure, type wire } from "@ghouls/core";
 import { createAdmissionApp, createApiApp, createHttpApp, type FetchHandler } from "@ghouls/api";
-import { createAdmission, createControl, createReads, type ReadinessCheck } from "@ghouls/engine";
+import {
+  createAdmission,
+  createConsents,
+  createControl,
+  createReads,
+  createSignals,
+  type ReadinessCheck,
+} from "@ghouls/engine";
 import { LedgerError } from "@ghouls/ledger";
 import { handle, type LambdaContext as HonoContext, type LambdaEvent } from "hono/aws-lambda";
 import type { Config } from "../config.ts";
@@ -79,7 +86,13 @@ function edgeOf(runtime: Runtime) {
 }
 
 function admissionParts(runtime: Runtime) {
-  return { ...edgeOf(runtime), admission: admissionOf(runtime), control: createControl(runtime) };
+  return {
+    ...edgeOf(runtime),
+    admission: admissionOf(runtime),
+    control: createControl(runtime),
+    consents: createConsents(runtime),
+    signals: createSignals(runtime),
+  };
 }
 
 export function admissionOf(runtime: Runtime) {
@@ -102,6 +115,7 @@ function readParts(runtime: Runtime) {
   return {
     ...edgeOf(runtime),
     reads: createReads(runtime),
+    consents: createConsents(runtime),
     workflows: () => workflowsOf(runtime),
     readiness: () => readinessOf(runtime),
   };
