@@ -98,8 +98,8 @@ describe("how a run fails", () => {
     ["no function", (ctx: WorkflowContext) => ctx.step("x", undefined as never)],
     ["no whole number of tries", (ctx: WorkflowContext) => ctx.step("x", () => 1, { tries: 1.5 })],
     [
-      "a delay above 10 s",
-      (ctx: WorkflowContext) => ctx.step("x", () => 1, { tries: 2, backoff: { max: "30s" } }),
+      "a backoff factor below 1",
+      (ctx: WorkflowContext) => ctx.step("x", () => 1, { tries: 2, backoff: { factor: 0.5 } }),
     ],
     [
       "a timeout above the function's limit",

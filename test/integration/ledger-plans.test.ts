@@ -152,7 +152,7 @@ const cases: readonly Case[] = [
     rows: 1,
     values: () => ["acme", firstId(), 0, "", "step", "a", 1],
   },
-  { name: "journal.read", rows: 1, values: () => ["acme", firstId()] },
+  { name: "journal.read", rows: 1, values: () => ["acme", firstId(), 0] },
   {
     name: "deliveries.beat",
     rows: 2,
@@ -261,6 +261,9 @@ test("the next look reads one entry of each index, whatever the number of waitin
       "deliveries by deliveries_publishable",
       "deliveries by deliveries_by_hold",
       "containment_items by containment_items_due",
+      "arms by arms_due",
+      "consents by consents_to_look_up",
+      "runs by runs_by_deadline",
       "runs by runs_endable",
     ]),
   );

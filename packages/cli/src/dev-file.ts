@@ -10,7 +10,10 @@ const DevFile = z.object({
   apiUrl: z.string(),
   databaseUrl: z.string().optional(),
   migrationUrl: z.string().optional(),
-  tokens: z.object({ operator: z.string(), submitter: z.string() }).partial().default({}),
+  tokens: z
+    .object({ operator: z.string(), submitter: z.string(), decider: z.string() })
+    .partial()
+    .default({}),
 });
 type DevFile = z.infer<typeof DevFile>;
 

@@ -48,6 +48,7 @@ export const VIEW = {
   input: { name: "world" },
   output: { greeting: "Hello, world." },
   error: null,
+  waits: [],
   containment: [],
 };
 

@@ -10,7 +10,6 @@ import {
   type ConsentStatus,
   type Decision,
   type RunStatus,
-  type Verdict,
 } from "@ghouls/core";
 import type { Database, Executor } from "./database.ts";
 import { lockRuns, type RunKey } from "./endings.ts";
@@ -52,12 +51,10 @@ const FACTS = readStatement(
   "arms.facts",
   `
 select a.arm_id, a.owner, a.kind, coalesce(a.due_at <= ghouls.clock(), false) as due, c.consent_id, c.status, c.closed_by,
-  (select json_agg(json_build_object('by', s.subject, 'verdict', s.verdict, 'at', to_char(s.decided_at at time zone 'UTC',
-      'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'comment', s.comment_text) order by s.decided_at, s.subject)
+  (select json_agg(json_build_object('by', s.subject, 'verdict', s.verdict, 'at', floor(extract(epoch from s.decided_at) * 1000), 'comment', s.comment_text) order by s.decided_at, s.subject)
     from ghouls.consent_decisions s
     where s.tenant_id = c.tenant_id and s.run_id = c.run_id and s.consent_id = c.consent_id)::text as decisions,
-  (select json_agg(json_build_object('signalId', s.signal_id, 'from', s.sent_by, 'at', to_char(s.received_at at time zone 'UTC',
-      'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'payload', s.payload_text) order by s.received_at, s.signal_id)
+  (select json_agg(json_build_object('signalId', s.signal_id, 'from', s.sent_by, 'at', floor(extract(epoch from s.received_at) * 1000), 'payload', s.payload_text) order by s.received_at, s.signal_id)
     from (
       select b.* from ghouls.signals b
       where b.tenant_id = a.tenant_id and b.run_id = a.run_id and b.name = a.name and b.consumed_at is null
@@ -282,6 +279,12 @@ export async function readDueArms(
   });
 }
 
+/** With its time, which comes in milliseconds, as ISO 8601. */
+function dated<T extends { readonly at: string }>(text: string): T[] {
+  const found = JSON.parse(text) as (Omit<T, "at"> & { readonly at: number })[];
+  return found.map((one) => ({ ...one, at: new Date(one.at).toISOString() }) as unknown as T);
+}
+
 function factOf(row: Record<string, unknown>): ArmFact {
   const r = rows(row);
   const consentId = r.textOrNull("consent_id");
@@ -298,9 +301,9 @@ function factOf(row: Record<string, unknown>): ArmFact {
             consentId,
             status: r.text("status") as ConsentStatus,
             closedBy: r.textOrNull("closed_by"),
-            decisions: JSON.parse(r.textOrNull("decisions") ?? "[]") as (Decision & { verdict: Verdict })[],
+            decisions: dated<Decision>(r.textOrNull("decisions") ?? "[]"),
           },
         }),
-    ...(signals === null ? {} : { signals: JSON.parse(signals) as NonNullable<ArmFact["signals"]> }),
+    ...(signals === null ? {} : { signals: dated<NonNullable<ArmFact["signals"]>[number]>(signals) }),
   };
 }
