@@ -33,7 +33,14 @@ export interface Cloud {
   codeOf(name: string): Promise<string>;
   takeDown(): Promise<number>;
   submit(workflow: string, input: unknown, extra?: object): Promise<wire.Admitted>;
-  ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+  ask(
+    method: string,
+    path: string,
+    body?: unknown,
+    token?: string,
+  ): Promise<{ status: number; body: unknown }>;
+  /** Where the role connects that owns the schema. */
+  readonly migratorUrl: string;
   /** Waits until a run has this status. */
   ended(runId: string, status: string, withinMs?: number): Promise<wire.RunView>;
   /** Takes the message of a run out of its queue, as if SQS had lost it. */
@@ -89,10 +96,10 @@ export function deployedCloud(): Cloud {
     project?.remove();
   });
 
-  const ask: Cloud["ask"] = async (method, path, body) => {
+  const ask: Cloud["ask"] = async (method, path, body, token = TOKEN) => {
     const answer = await fetch(`${stack.apiUrl}${path}`, {
       method,
-      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.text();
@@ -108,6 +115,9 @@ export function deployedCloud(): Cloud {
     },
     get cluster() {
       return cluster;
+    },
+    get migratorUrl() {
+      return urlOf(MIGRATOR);
     },
     clients,
     rows: (text, values) => query(text, values),

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import type { wire } from "@ghouls/core";
+import { asMigrator, makeKey } from "../support/keys.ts";
 import { until } from "../support/wait.ts";
 import { ROOT } from "../infra/project.ts";
 import { deployedCloud } from "./cloud.ts";
+import { TOKEN } from "./deployed-project.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ghouls-aws-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -84,6 +86,25 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       status: 404,
       body: { type: "urn:ghouls:problem:not_found", fix: expect.stringContaining("openapi.json") },
     });
+  });
+
+  test("a key of the ledger beside the tokens of the configuration, until it is revoked", async () => {
+    const list = (token: string) => cloud.ask("GET", "/v1/runs", undefined, token);
+    const ci = { tenantId: "acme", subject: "ci", roles: ["submitter"] };
+    const { keyId, text } = await makeKey(cloud, ci);
+    const body = { workflow: "hello", input: { name: "Ada" } };
+    const { status, body: admitted } = await cloud.ask("POST", "/v1/runs", body, text);
+    expect(status).toBe(202);
+    const view = await cloud.ended((admitted as wire.Admitted).runId, "DONE");
+    expect(view.requestedBy).toBe("ci");
+    const item = `/v1/runs/${view.runId}/items/worker-1/resolution`;
+    expect(await cloud.ask("POST", item, { reason: "no" }, text)).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringContaining("runs:resolve") },
+    });
+    await asMigrator(cloud, (keys) => keys.revoke(keyId, { actor: null, reason: "by a test" }));
+    expect(await list(text)).toMatchObject({ status: 401 });
+    expect(await list(TOKEN)).toMatchObject({ status: 200 });
   });
 
   test("release-gate, over this repository's own lockfile", async () => {

@@ -72,7 +72,11 @@ beforeAll(async () => {
   await db.admin(
     `insert into ghouls.workflows select 'workflow-' || n, 1, 'd', 'b', ghouls.clock(), ghouls.clock() from generate_series(1, 2000) as n`,
   );
-  await db.admin("analyze ghouls.runs, ghouls.deliveries, ghouls.journal, ghouls.workflows");
+  await db.admin(
+    `insert into ghouls.api_keys (tenant_id, key_id, digest, subject, roles, permissions, created_by, created_at)
+     select 'tenant-' || n % 7, 'key-' || n, repeat('0', 64), 's', '{}', '{}', 'x', ghouls.clock() from generate_series(1, 20000) as n`,
+  );
+  await db.admin("analyze ghouls.runs, ghouls.deliveries, ghouls.journal, ghouls.workflows, ghouls.api_keys");
 }, 60_000);
 
 const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
@@ -205,6 +209,9 @@ const cases: readonly Case[] = [
     rows: 10,
     values: () => [ids().map(() => "acme"), ids(), ids().map(() => 1), [30, 60], ids().map(() => "x")],
   },
+  { name: "keys.by-id", rows: 1, values: () => ["key-7000"] },
+  { name: "keys.by-id", when: ", of none,", rows: 1, values: () => ["key-x"] },
+  { name: "keys.mark-used", rows: 1, values: () => ["tenant-0", "key-7000"] },
   { name: "runs.page-all", when: ", first,", rows: 102, values: () => first(51) },
   { name: "runs.page-all", when: ", later,", rows: 102, values: () => later(51) },
   { name: "runs.page-status", when: ", of a common status,", rows: 102, values: () => first(51, ["DONE"]) },

@@ -1,6 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import { createApiApp } from "./apps.ts";
+import { defineRoute } from "./define-route.ts";
 import { openApiDocument } from "./document.ts";
 import { ask, Fakes } from "./fakes.support.ts";
 
@@ -39,7 +40,20 @@ describe("the OpenAPI document", () => {
       ),
     );
     expect(open.map(([path]) => path)).toEqual(["/healthz", "/readyz"]);
-    expect(JSON.stringify(document)).not.toContain("middleware");
+    expect(document.paths?.["/v1/runs/{id}/cancel"]?.post).toMatchObject({
+      security: [{ bearer: ["runs:cancel"] }],
+      description: "Needs the permission `runs:cancel`.",
+    });
+    expect(JSON.stringify(document)).not.toMatch(/middleware|"needs"/);
+  });
+
+  it("has no route that does not say what its caller needs: one does not compile", () => {
+    const parts = { method: "get", path: "/v1/x", responses: {} } as const;
+    // @ts-expect-error -- `needs` is missing
+    expect(() => defineRoute(parts)).not.toThrow();
+    // @ts-expect-error -- the permission is none
+    expect(() => defineRoute({ ...parts, needs: "runs:*" })).not.toThrow();
+    expect(defineRoute({ ...parts, needs: null })).toMatchObject({ security: [], middleware: [] });
   });
 
   it("documents the query of the list as it is taken", () => {

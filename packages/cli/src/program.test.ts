@@ -15,18 +15,23 @@ describe("ghouls", () => {
     [["submit", "hello", "--priority", "10"], 2],
     [["dev", "--port", "65536"], 2],
     [["watch", "--follow"], 2],
+    [["keys"], 2],
+    [["keys", "revoke", "k"], 2],
   ])("%j ends with %d and never ends the process itself", async (argv, code) => {
     const outcome = await ghouls(argv);
     expect(outcome.code).toBe(code);
     expect(code === 0 ? outcome.out : outcome.err).not.toBe("");
   });
 
-  it("has the eight commands, each with --json, and tells its exit codes", async () => {
+  it("has its commands, each with --json, and tells its exit codes", async () => {
     const { out } = await ghouls(["--help"]);
     expect(out).toContain("Exit codes: 0 done, 1 failed or refused, 2 called wrongly.");
     for (const name of ["init", "dev", "migrate", "submit", "runs", "show", "watch", "doctor"]) {
       expect(out).toContain(`  ${name}`);
       expect((await ghouls([name, "--help"])).out).toContain("--json");
+    }
+    for (const name of ["create", "list", "revoke"]) {
+      expect((await ghouls(["keys", name, "--help"])).out).toContain("--json");
     }
   });
 

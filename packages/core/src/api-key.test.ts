@@ -25,7 +25,7 @@ describe("the text of a key", () => {
 
   test("with one character mistaken is known by its checksum, without a look at the ledger", () => {
     fc.assert(
-      fc.property(bytes, fc.nat(72), fc.constantFrom(..."0aZ_"), (random, at, other) => {
+      fc.property(bytes, fc.nat(72), fc.constantFrom("0", "a", "Z", "_"), (random, at, other) => {
         const { text } = mintApiKey(random);
         const mistaken = `${text.slice(0, at)}${other}${text.slice(at + 1)}`;
         expect(parseApiKey(mistaken) === undefined).toBe(mistaken !== text);

@@ -70,9 +70,24 @@ describe("a configuration", () => {
       "/queues/runs/functionTimeout",
     ],
     ["a codec without decode", { workflows: [], codec: { encode: () => "" } }, "/codec"],
+    [
+      "a role with a permission that is none",
+      { workflows: [], roles: { legal: ["runs:*"] } },
+      "/roles/legal/0",
+    ],
+    ["a role that is built in", { workflows: [], roles: { viewer: ["runs:cancel"] } }, "/roles/viewer"],
+    ["a role of a bad name", { workflows: [], roles: { "role:legal": [] } }, "/roles/role:legal"],
     ["a setting that does not exist", { workflows: [], retries: 3 }, "/"],
   ])("with %s is refused by path", (_name, config, path) => {
     expect(refusal(() => defineConfig(config as never)).issues?.map((issue) => issue.path)).toContain(path);
+  });
+
+  test("adds its roles to the built-in ones", () => {
+    const { roles } = defineConfig({ workflows: [], roles: { legal: ["runs:read"], counsel: [] } });
+    expect(Object.keys(roles).toSorted()).toEqual(
+      ["admin", "counsel", "decider", "legal", "operator", "submitter", "viewer"].toSorted(),
+    );
+    expect(roles["legal"]).toEqual(["runs:read"]);
   });
 
   test("whose workflow names a queue that is not configured is refused", () => {

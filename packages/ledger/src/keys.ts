@@ -64,7 +64,7 @@ const REVOKE = writeStatement(
 update ghouls.api_keys k
 set revoked_at = ghouls.clock(), revoked_by = coalesce($2::text, 'database role ' || session_user), revocation_reason = $3
 where k.key_id = $1 and k.revoked_at is null
-returning k.key_id`,
+returning k.tenant_id, k.key_id`,
 );
 
 /** A key without what proves it. */

@@ -100,6 +100,8 @@ const stop = new Error("the test lets nothing pass");
 const ledger = openLedger({
   connectionString: "postgres://nobody@127.0.0.1:1/none",
   chance: () => 0,
+  // Whether it would come later is not asked here.
+  connectPatienceMs: 1,
   beforeOpening: () => {
     asked += 1;
     return Promise.reject(stop);
