@@ -75,12 +75,7 @@ async function withChecksum(text: string): Promise<string> {
 const wrongSecret = await withChecksum(forged);
 
 function ask({ method, path }: Pick<Route, "method" | "path">, token: string | null, runId = run.runId) {
-  const body = path.endsWith("/batch")
-    ? { runs: [{ workflow: "none" }] }
-    : path.endsWith("/runs")
-      ? { workflow: "none" }
-      : { reason: "by a test" };
-  const at = path.replace("{id}", runId).replace("{item}", "worker-1");
+  const at = path.replace("{id}", runId).replace("{item}", "worker-1").replace("{name}", "paid");
   return fetchApi(
     new Request(`http://127.0.0.1${at}`, {
       method,
@@ -88,9 +83,16 @@ function ask({ method, path }: Pick<Route, "method" | "path">, token: string | n
         "content-type": "application/json",
         ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       },
-      ...(method === "POST" ? { body: JSON.stringify(body) } : {}),
+      ...(method === "POST" ? { body: JSON.stringify(bodyOf(path)) } : {}),
     }),
   );
+}
+
+function bodyOf(path: string): unknown {
+  if (path.endsWith("/batch")) return { runs: [{ workflow: "none" }] };
+  if (path.endsWith("/runs")) return { workflow: "none" };
+  if (path.endsWith("/decision")) return { verdict: "grant", digest: "of no request" };
+  return path.endsWith("/signals/{name}") ? {} : { reason: "by a test" };
 }
 
 interface Problem {

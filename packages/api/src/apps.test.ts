@@ -4,12 +4,15 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createAdmissionApp, createApiApp, createHttpApp } from "./apps.ts";
 import type { FetchHandler } from "./context.ts";
 import { openApiDocument } from "./document.ts";
-import { ABSENT_ID, ask, Fakes, ITEM_ID, RUN_ID } from "./fakes.support.ts";
+import { ABSENT_ID, ask, CONSENT_ID, Fakes, ITEM_ID, RUN_ID } from "./fakes.support.ts";
 
 const SINGLE = JSON.stringify({ workflow: "hello", input: { name: "world" } });
 const BATCH = JSON.stringify({ runs: [{ workflow: "hello", input: 1, idempotencyKey: "k1" }] });
 
 const REASON = JSON.stringify({ reason: "the customer has called" });
+
+const DECISION = JSON.stringify({ verdict: "grant", digest: "of the request" });
+const SIGNAL = JSON.stringify({ payload: { amount: 1 } });
 
 const WRITES = new Set(["/release", "/cancel", `/items/${ITEM_ID}/resolution`]);
 
@@ -47,6 +50,39 @@ const SECURED = [
     schema: wire.Resolved,
     refused: "submitter",
   },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/clear`,
+    body: REASON,
+    status: 200,
+    schema: wire.Cleared,
+    refused: "submitter",
+  },
+  {
+    method: "POST",
+    path: `/v1/consents/${CONSENT_ID}/decision`,
+    body: DECISION,
+    status: 200,
+    schema: wire.Decided,
+    refused: "operator",
+    as: "decider",
+  },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/signals/paid`,
+    body: SIGNAL,
+    status: 200,
+    schema: wire.Signalled,
+    refused: "decider",
+  },
+  { method: "GET", path: "/v1/consents", status: 200, schema: wire.ConsentPage, refused: "nobody" },
+  {
+    method: "GET",
+    path: `/v1/consents/${CONSENT_ID}`,
+    status: 200,
+    schema: wire.ConsentView,
+    refused: "nobody",
+  },
   { method: "GET", path: "/v1/runs", status: 200, schema: wire.RunPage, refused: "nobody" },
   { method: "GET", path: `/v1/runs/${RUN_ID}`, status: 200, schema: wire.RunView, refused: "nobody" },
   {
@@ -58,6 +94,12 @@ const SECURED = [
   },
   { method: "GET", path: "/v1/workflows", status: 200, schema: wire.WorkflowList, refused: "nobody" },
 ] as const;
+
+/** A path of the document as the table has it. */
+function pathOf(path: string): string {
+  const id = path.startsWith("/v1/consents") ? CONSENT_ID : RUN_ID;
+  return path.replace("{id}", id).replace("{item}", ITEM_ID).replace("{name}", "paid");
+}
 
 const PUBLIC = ["/healthz", "/readyz", "/openapi.json"];
 
@@ -74,6 +116,8 @@ async function problem(response: Response): Promise<wire.Problem> {
   return z.strictObject(wire.Problem.shape).parse(await response.json());
 }
 
+const tokenOf = (route: object): string => ("as" in route ? String(route.as) : "operator");
+
 const code = (document: wire.Problem) => document.type.replace("urn:ghouls:problem:", "");
 
 describe.each(SECURED)("$method $path", (route) => {
@@ -81,7 +125,7 @@ describe.each(SECURED)("$method $path", (route) => {
     ask(route.method, route.path, { token, ...("body" in route ? { body: route.body } : {}) });
 
   it("answers a token of the right role in the shape of the wire", async () => {
-    const response = await app(request("operator"));
+    const response = await app(request(tokenOf(route)));
     expect(response.status).toBe(route.status);
     const body: unknown = await response.json();
     expect(route.schema.parse(body)).toEqual(body);
@@ -110,9 +154,7 @@ describe.each(SECURED)("$method $path", (route) => {
 describe("the table of routes", () => {
   it("is the whole document: a route that nobody tested for its token is found here", () => {
     const documented = Object.entries(openApiDocument().paths ?? {}).flatMap(([path, item]) =>
-      Object.keys(item).map(
-        (method) => `${method.toUpperCase()} ${path.replace("{id}", RUN_ID).replace("{item}", ITEM_ID)}`,
-      ),
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${pathOf(path)}`),
     );
     const tested = [
       ...SECURED.map((route) => `${route.method} ${route.path}`),
@@ -130,7 +172,11 @@ describe("the table of routes", () => {
     const admission = createAdmissionApp(fakes);
     const api = createApiApp(fakes);
     for (const route of SECURED) {
-      const make = () => ask(route.method, route.path, "body" in route ? { body: route.body } : {});
+      const make = () =>
+        ask(route.method, route.path, {
+          token: tokenOf(route),
+          ...("body" in route ? { body: route.body } : {}),
+        });
       const statuses = [(await admission(make())).status, (await api(make())).status];
       expect(statuses.filter((status) => status === route.status)).toHaveLength(1);
       expect(statuses.filter((status) => status === 404 || status === 405)).toHaveLength(1);

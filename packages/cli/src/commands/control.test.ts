@@ -101,3 +101,131 @@ describe("show", () => {
     expect(out).toContain("acknowledged by time: it is over");
   });
 });
+
+const CONSENT_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
+const CONSENT = {
+  consentId: CONSENT_ID,
+  runId: RUN_ID,
+  workflow: "release-gate",
+  title: "ship with these licences",
+  status: "PENDING",
+  digest: "0123abcd",
+  detail: { questions: ["GPL-3.0"] },
+  deciders: ["role:legal"],
+  quorum: 2,
+  requestedBy: "user:sam",
+  requesterMayDecide: false,
+  onExpiry: "deny",
+  source: "tickets",
+  createdAt: AT,
+  expiresAt: AT,
+  closedAt: null,
+  closedBy: null,
+  decisions: [{ by: "user:grace", verdict: "grant", at: AT, comment: "fine by me" }],
+};
+
+describe("consents", () => {
+  it("lists those that wait, and says where the next page begins", async () => {
+    const page = { consents: [CONSENT], nextCursor: "further" };
+    const server = await api({ "GET /v1/consents?status=PENDING&limit=1": page });
+    const outcome = await ghouls(["consents", "--limit", "1"], { env: server.env });
+    expect(outcome.out).toContain("ship with these licences");
+    expect(outcome.out).toContain(CONSENT_ID);
+    expect(outcome.err).toContain("--cursor further");
+  });
+
+  it("takes a status, a run and all of them, and tells JSON as it came", async () => {
+    const page = { consents: [CONSENT], nextCursor: null };
+    const server = await api({
+      "GET /v1/consents?status=DENIED": page,
+      [`GET /v1/consents?runId=${RUN_ID}`]: page,
+    });
+    const denied = await ghouls(["consents", "--status", "DENIED", "--json"], { env: server.env });
+    expect(JSON.parse(denied.out)).toEqual(page);
+    const all = await ghouls(["consents", "--all", "--run", RUN_ID], { env: server.env });
+    expect(all.code).toBe(0);
+  });
+
+  it("shows one as its deciders see it, with the digest that a decision names", async () => {
+    const server = await api({ [`GET /v1/consents/${CONSENT_ID}`]: CONSENT });
+    const { out } = await ghouls(["consents", CONSENT_ID], { env: server.env });
+    for (const word of ["0123abcd", "role:legal", "2 of them", "GPL-3.0", "means deny", "fine by me"])
+      expect(out).toContain(word);
+  });
+});
+
+describe("decide", () => {
+  it("names the digest that was shown, and says what became of it", async () => {
+    const answer = {
+      consentId: CONSENT_ID,
+      runId: RUN_ID,
+      status: "GRANTED",
+      repeated: false,
+      resumed: true,
+    };
+    const server = await api({ [`POST /v1/consents/${CONSENT_ID}/decision`]: answer });
+    const args = ["decide", CONSENT_ID, "grant", "--digest", "0123abcd", "--comment", "fine"];
+    expect(await ghouls(args, { env: server.env })).toMatchObject({
+      code: 0,
+      out: "GRANTED, the run goes on\n",
+    });
+    expect(server.asked.map((one) => one.body)).toEqual([
+      { verdict: "grant", digest: "0123abcd", comment: "fine" },
+    ]);
+    expect(JSON.parse((await ghouls([...args, "--json"], { env: server.env })).out)).toEqual(answer);
+  });
+
+  it("without a digest decides nothing: it shows the request, and how to decide about it", async () => {
+    const server = await api({ [`GET /v1/consents/${CONSENT_ID}`]: CONSENT });
+    const outcome = await ghouls(["decide", CONSENT_ID, "deny"], { env: server.env });
+    expect(outcome.code).toBe(1);
+    expect(outcome.out).toContain("ship with these licences");
+    expect(outcome.err).toContain("deny --digest 0123abcd");
+  });
+
+  it("takes no other word", async () => {
+    const server = await api({});
+    expect((await ghouls(["decide", CONSENT_ID, "maybe"], { env: server.env })).code).toBe(2);
+  });
+});
+
+describe("signal", () => {
+  it("sends what it brings under a key, and says whether the run waited for it", async () => {
+    const path = `POST /v1/runs/${RUN_ID}/signals/paid`;
+    const answer = { runId: RUN_ID, signalId: CONSENT_ID, repeated: false, resumed: true };
+    const server = await api({
+      [path]: [answer, { ...answer, resumed: false }, { ...answer, repeated: true }],
+    });
+    const args = ["signal", RUN_ID, "paid", "--payload", '{"amount":1}', "--key", "k1"];
+    expect((await ghouls(args, { env: server.env })).out).toContain("goes on");
+    expect((await ghouls(args, { env: server.env })).out).toContain("kept");
+    expect((await ghouls(args, { env: server.env })).out).toContain("before");
+    expect(server.asked[0]?.body).toEqual({ payload: { amount: 1 } });
+  });
+
+  it("refuses what is no JSON before it sends anything", async () => {
+    const server = await api({});
+    const outcome = await ghouls(["signal", RUN_ID, "paid", "--payload", "{"], { env: server.env });
+    expect(outcome.code).toBe(2);
+    expect(server.asked).toEqual([]);
+  });
+});
+
+describe("clear", () => {
+  it("says what the run is now; where it has no quarantine the exit code is 1", async () => {
+    const path = `POST /v1/runs/${RUN_ID}/clear`;
+    const server = await api({
+      [path]: [
+        { runId: RUN_ID, cleared: true, status: "QUEUED" },
+        { runId: RUN_ID, cleared: false, status: "DONE" },
+      ],
+    });
+    const args = ["clear", RUN_ID, "--reason", "the row was restored"];
+    expect(await ghouls(args, { env: server.env })).toMatchObject({
+      code: 0,
+      out: "cleared: the run is QUEUED\n",
+    });
+    expect(await ghouls(args, { env: server.env })).toMatchObject({ code: 1 });
+    expect(server.asked[0]?.body).toEqual({ reason: "the row was restored" });
+  });
+});
