@@ -19,6 +19,24 @@ create table ghouls.api_keys ( -- r, owner migrator
   revoked_by text,
   revocation_reason text
 );
+create table ghouls.arms ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  arm_id uuid not null,
+  epoch integer not null,
+  scope text not null,
+  kind text not null,
+  name text not null,
+  nth integer not null,
+  owner text not null,
+  generation integer not null,
+  seq integer not null,
+  due_at timestamp with time zone,
+  tries integer,
+  created_at timestamp with time zone not null,
+  closed_at timestamp with time zone,
+  closing text
+);
 create table ghouls.audit ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -38,6 +56,38 @@ create table ghouls.checkpoints ( -- r, owner migrator
   journal_length integer not null,
   journal_digest text not null,
   created_at timestamp with time zone not null
+);
+create table ghouls.consent_decisions ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  consent_id uuid not null,
+  subject text not null,
+  verdict text not null,
+  comment_text text,
+  comment_digest text,
+  decided_at timestamp with time zone not null
+);
+create table ghouls.consents ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  consent_id uuid not null,
+  arm_id uuid not null,
+  status text not null,
+  title text not null,
+  request_text text not null,
+  stored_digest text not null,
+  request_digest text not null,
+  deciders text[] not null,
+  quorum integer not null,
+  requester_may_decide boolean not null,
+  on_expiry text not null,
+  source text,
+  next_look_at timestamp with time zone,
+  looks integer not null default 0,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  closed_at timestamp with time zone,
+  closed_by text
 );
 create table ghouls.containment_items ( -- r, owner migrator
   tenant_id text not null,
@@ -83,6 +133,14 @@ create table ghouls.deliveries ( -- r, owner migrator
   created_at timestamp with time zone not null,
   settled_at timestamp with time zone,
   fenced_at timestamp with time zone
+);
+create table ghouls.doctor_ended_waits ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  generation integer,
+  arm_id uuid,
+  consent_id uuid
 );
 create table ghouls.doctor_endings ( -- v, owner migrator
   tenant_id text,
@@ -149,6 +207,15 @@ create table ghouls.doctor_terminal_runs ( -- v, owner migrator
   seq integer,
   item text,
   effect text
+);
+create table ghouls.doctor_waits ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  generation integer,
+  waits bigint,
+  arms bigint,
+  checkpoints bigint
 );
 create table ghouls.doctor_working_runs ( -- v, owner migrator
   tenant_id text,
@@ -248,7 +315,32 @@ create table ghouls.runs ( -- r, owner migrator
   open_items integer not null default 0,
   cancel_reason text,
   cancelled_by text,
-  workflow_absent_since timestamp with time zone
+  workflow_absent_since timestamp with time zone,
+  epoch integer not null default 0,
+  journal_start integer not null default 0
+);
+create table ghouls.signals ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  signal_id uuid not null,
+  name text not null,
+  idempotency_key text,
+  request_digest text not null,
+  payload_text text,
+  payload_digest text,
+  sent_by text not null,
+  received_at timestamp with time zone not null,
+  consumed_at timestamp with time zone,
+  consumed_by uuid
+);
+create table ghouls.waits ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  generation integer not null,
+  seq integer not null,
+  opened_at timestamp with time zone not null,
+  closed_at timestamp with time zone,
+  closed_by uuid
 );
 create table ghouls.workflows ( -- r, owner migrator
   name text not null,
@@ -267,11 +359,33 @@ alter table ghouls.api_keys add constraint api_keys_pkey PRIMARY KEY (tenant_id,
 alter table ghouls.api_keys add constraint api_keys_revoked CHECK ((num_nulls(revoked_at, revoked_by, revocation_reason) = ANY (ARRAY[0, 3])));
 alter table ghouls.api_keys add constraint api_keys_subject_check CHECK ((subject <> ''::text));
 alter table ghouls.api_keys add constraint api_keys_tenant_id_check CHECK ((tenant_id <> ''::text));
+alter table ghouls.arms add constraint arms_arm_id_key UNIQUE (arm_id);
+alter table ghouls.arms add constraint arms_closed CHECK ((num_nulls(closed_at, closing) <> 1));
+alter table ghouls.arms add constraint arms_closing_check CHECK ((closing = ANY (ARRAY['fact'::text, 'step'::text, 'restart'::text, 'ended'::text])));
+alter table ghouls.arms add constraint arms_owner_check CHECK ((owner = ANY (ARRAY['consent'::text, 'signal'::text, 'timer'::text])));
+alter table ghouls.arms add constraint arms_pkey PRIMARY KEY (tenant_id, run_id, arm_id);
+alter table ghouls.arms add constraint arms_retry CHECK (((kind = 'step'::text) = (tries IS NOT NULL)));
+alter table ghouls.arms add constraint arms_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
+alter table ghouls.arms add constraint arms_timer CHECK (((owner <> 'timer'::text) OR (due_at IS NOT NULL)));
+alter table ghouls.arms add constraint arms_tries_check CHECK ((tries >= 1));
 alter table ghouls.audit add constraint audit_pkey PRIMARY KEY (tenant_id, run_id, audit_id);
 alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
 alter table ghouls.checkpoints add constraint checkpoints_generation_check CHECK ((generation >= 1));
 alter table ghouls.checkpoints add constraint checkpoints_pkey PRIMARY KEY (tenant_id, run_id, generation);
 alter table ghouls.checkpoints add constraint checkpoints_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
+alter table ghouls.consent_decisions add constraint consent_decisions_comment CHECK (((comment_text IS NULL) OR (comment_digest IS NOT NULL)));
+alter table ghouls.consent_decisions add constraint consent_decisions_pkey PRIMARY KEY (tenant_id, run_id, consent_id, subject);
+alter table ghouls.consent_decisions add constraint consent_decisions_tenant_id_run_id_consent_id_fkey FOREIGN KEY (tenant_id, run_id, consent_id) REFERENCES ghouls.consents(tenant_id, run_id, consent_id);
+alter table ghouls.consent_decisions add constraint consent_decisions_verdict_check CHECK ((verdict = ANY (ARRAY['grant'::text, 'deny'::text])));
+alter table ghouls.consents add constraint consents_closed CHECK ((((status = 'PENDING'::text) = (closed_at IS NULL)) AND (num_nulls(closed_at, closed_by) <> 1)));
+alter table ghouls.consents add constraint consents_consent_id_key UNIQUE (consent_id);
+alter table ghouls.consents add constraint consents_deciders_check CHECK ((cardinality(deciders) >= 1));
+alter table ghouls.consents add constraint consents_on_expiry_check CHECK ((on_expiry = ANY (ARRAY['expire'::text, 'grant'::text, 'deny'::text])));
+alter table ghouls.consents add constraint consents_pkey PRIMARY KEY (tenant_id, run_id, consent_id);
+alter table ghouls.consents add constraint consents_quorum_check CHECK ((quorum >= 1));
+alter table ghouls.consents add constraint consents_source CHECK (((source IS NULL) OR (status <> 'PENDING'::text) OR (next_look_at IS NOT NULL)));
+alter table ghouls.consents add constraint consents_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'GRANTED'::text, 'DENIED'::text, 'EXPIRED'::text, 'CANCELLED'::text])));
+alter table ghouls.consents add constraint consents_tenant_id_run_id_arm_id_fkey FOREIGN KEY (tenant_id, run_id, arm_id) REFERENCES ghouls.arms(tenant_id, run_id, arm_id);
 alter table ghouls.containment_items add constraint containment_items_acknowledged CHECK ((num_nulls(acknowledged_at, acknowledged_by) <> 1));
 alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text])));
 alter table ghouls.containment_items add constraint containment_items_pkey PRIMARY KEY (tenant_id, run_id, kind, key);
@@ -305,6 +419,7 @@ alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number
 alter table ghouls.runs add constraint runs_attention CHECK ((num_nulls(attention_reason, attention_at) <> 1));
 alter table ghouls.runs add constraint runs_contained CHECK (((status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) OR (open_items = 0)));
 alter table ghouls.runs add constraint runs_enqueue_seq_check CHECK ((enqueue_seq >= 1));
+alter table ghouls.runs add constraint runs_epoch_check CHECK ((epoch >= 0));
 alter table ghouls.runs add constraint runs_error CHECK (((num_nulls(error_code, error_digest) <> 1) AND ((error_text IS NULL) OR (error_code IS NOT NULL))));
 alter table ghouls.runs add constraint runs_failed CHECK (((status = ANY (ARRAY['FAILING'::text, 'FAILED'::text])) = (error_code IS NOT NULL)));
 alter table ghouls.runs add constraint runs_finished CHECK (((status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) = (finished_at IS NOT NULL)));
@@ -314,6 +429,7 @@ alter table ghouls.runs add constraint runs_idle_yields_check CHECK ((idle_yield
 alter table ghouls.runs add constraint runs_input CHECK (((input_text IS NOT NULL) OR (finished_at IS NOT NULL)));
 alter table ghouls.runs add constraint runs_journal_bytes_check CHECK ((journal_bytes >= 0));
 alter table ghouls.runs add constraint runs_journal_length_check CHECK ((journal_length >= 0));
+alter table ghouls.runs add constraint runs_journal_start_check CHECK ((journal_start >= 0));
 alter table ghouls.runs add constraint runs_losses_check CHECK ((losses >= 0));
 alter table ghouls.runs add constraint runs_on_worker_loss_check CHECK ((on_worker_loss = ANY (ARRAY['resume'::text, 'fail'::text])));
 alter table ghouls.runs add constraint runs_open_items_check CHECK ((open_items >= 0));
@@ -325,13 +441,32 @@ alter table ghouls.runs add constraint runs_run_id_key UNIQUE (run_id);
 alter table ghouls.runs add constraint runs_started CHECK (((status = ANY (ARRAY['QUEUED'::text, 'FAILING'::text, 'FAILED'::text, 'CANCELLING'::text, 'CANCELLED'::text])) OR (started_at IS NOT NULL)));
 alter table ghouls.runs add constraint runs_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'AWAITING_HARDWARE'::text, 'AWAITING_CONSENT'::text, 'AWAITING_DELEGATE'::text, 'AWAITING_CHILD'::text, 'AWAITING_SIGNAL'::text, 'AWAITING_TIMER'::text, 'COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])));
 alter table ghouls.runs add constraint runs_tenant_id_check CHECK ((tenant_id <> ''::text));
+alter table ghouls.signals add constraint signals_consumed CHECK ((num_nulls(consumed_at, consumed_by) <> 1));
+alter table ghouls.signals add constraint signals_idempotency_key UNIQUE (tenant_id, run_id, idempotency_key);
+alter table ghouls.signals add constraint signals_payload CHECK (((payload_text IS NULL) OR (payload_digest IS NOT NULL)));
+alter table ghouls.signals add constraint signals_pkey PRIMARY KEY (tenant_id, run_id, signal_id);
+alter table ghouls.signals add constraint signals_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
+alter table ghouls.waits add constraint waits_generation_check CHECK ((generation >= 1));
+alter table ghouls.waits add constraint waits_pkey PRIMARY KEY (tenant_id, run_id, generation);
+alter table ghouls.waits add constraint waits_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.workflows add constraint workflows_pkey PRIMARY KEY (name, version, digest);
 
 -- indexes
 CREATE UNIQUE INDEX api_keys_key_id_key ON ghouls.api_keys USING btree (key_id);
 CREATE UNIQUE INDEX api_keys_pkey ON ghouls.api_keys USING btree (tenant_id, key_id);
+CREATE UNIQUE INDEX arms_arm_id_key ON ghouls.arms USING btree (arm_id);
+CREATE INDEX arms_due ON ghouls.arms USING btree (due_at, run_id) WHERE ((closed_at IS NULL) AND (due_at IS NOT NULL));
+CREATE UNIQUE INDEX arms_one_open ON ghouls.arms USING btree (tenant_id, run_id, epoch, scope, kind, name, nth) WHERE (closed_at IS NULL);
+CREATE UNIQUE INDEX arms_pkey ON ghouls.arms USING btree (tenant_id, run_id, arm_id);
 CREATE UNIQUE INDEX audit_pkey ON ghouls.audit USING btree (tenant_id, run_id, audit_id);
 CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_id, run_id, generation);
+CREATE UNIQUE INDEX consent_decisions_pkey ON ghouls.consent_decisions USING btree (tenant_id, run_id, consent_id, subject);
+CREATE UNIQUE INDEX consents_consent_id_key ON ghouls.consents USING btree (consent_id);
+CREATE INDEX consents_newest ON ghouls.consents USING btree (tenant_id, created_at DESC, consent_id DESC);
+CREATE UNIQUE INDEX consents_of_arm ON ghouls.consents USING btree (tenant_id, run_id, arm_id);
+CREATE INDEX consents_pending ON ghouls.consents USING btree (tenant_id, created_at DESC, consent_id DESC) WHERE (status = 'PENDING'::text);
+CREATE UNIQUE INDEX consents_pkey ON ghouls.consents USING btree (tenant_id, run_id, consent_id);
+CREATE INDEX consents_to_look_up ON ghouls.consents USING btree (next_look_at, run_id) WHERE ((status = 'PENDING'::text) AND (source IS NOT NULL));
 CREATE INDEX containment_items_by_worker ON ghouls.containment_items USING btree (worker) WHERE ((acknowledged_at IS NULL) AND (kind = 'worker'::text));
 CREATE INDEX containment_items_due ON ghouls.containment_items USING btree (next_look_at) WHERE (acknowledged_at IS NULL);
 CREATE UNIQUE INDEX containment_items_pkey ON ghouls.containment_items USING btree (tenant_id, run_id, kind, key);
@@ -347,6 +482,7 @@ CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_i
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX journal_pkey ON ghouls.journal USING btree (tenant_id, run_id, ordinal);
 CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
+CREATE INDEX runs_by_deadline ON ghouls.runs USING btree (deadline_at, run_id) WHERE ((deadline_at IS NOT NULL) AND (status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'AWAITING_HARDWARE'::text, 'AWAITING_CONSENT'::text, 'AWAITING_DELEGATE'::text, 'AWAITING_CHILD'::text, 'AWAITING_SIGNAL'::text, 'AWAITING_TIMER'::text])));
 CREATE INDEX runs_by_status ON ghouls.runs USING btree (tenant_id, status, created_at DESC, run_id DESC);
 CREATE INDEX runs_by_workflow ON ghouls.runs USING btree (tenant_id, workflow_name, created_at DESC, run_id DESC);
 CREATE INDEX runs_endable ON ghouls.runs USING btree (created_at) WHERE ((status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text])) AND (open_items = 0));
@@ -355,6 +491,11 @@ CREATE INDEX runs_newest ON ghouls.runs USING btree (tenant_id, created_at DESC,
 CREATE UNIQUE INDEX runs_pkey ON ghouls.runs USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX runs_run_id_key ON ghouls.runs USING btree (run_id);
 CREATE INDEX runs_with_attention ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC) WHERE ((attention_at IS NOT NULL) OR (quarantined_at IS NOT NULL));
+CREATE INDEX signals_buffered ON ghouls.signals USING btree (tenant_id, run_id, name, received_at, signal_id) WHERE (consumed_at IS NULL);
+CREATE UNIQUE INDEX signals_idempotency_key ON ghouls.signals USING btree (tenant_id, run_id, idempotency_key);
+CREATE UNIQUE INDEX signals_pkey ON ghouls.signals USING btree (tenant_id, run_id, signal_id);
+CREATE UNIQUE INDEX waits_one_open ON ghouls.waits USING btree (tenant_id, run_id) WHERE (closed_at IS NULL);
+CREATE UNIQUE INDEX waits_pkey ON ghouls.waits USING btree (tenant_id, run_id, generation);
 CREATE UNIQUE INDEX workflows_pkey ON ghouls.workflows USING btree (name, version, digest);
 
 -- functions
@@ -363,6 +504,20 @@ CREATE OR REPLACE FUNCTION ghouls.clock()
  LANGUAGE sql
  STABLE PARALLEL SAFE
 AS $function$select statement_timestamp()$function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.close_waits()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update ghouls.consents set status = 'CANCELLED', closed_at = ghouls.clock(), closed_by = 'the end of its run'
+    where tenant_id = new.tenant_id and run_id = new.run_id and status = 'PENDING';
+  update ghouls.arms set closed_at = ghouls.clock(), closing = 'ended'
+    where tenant_id = new.tenant_id and run_id = new.run_id and closed_at is null;
+  update ghouls.waits set closed_at = ghouls.clock()
+    where tenant_id = new.tenant_id and run_id = new.run_id and closed_at is null;
+  return null;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.keep_terminal_run()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -385,6 +540,7 @@ end
 $function$; -- owner migrator
 
 -- triggers
+CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.close_waits();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
 
 -- comments
@@ -396,16 +552,24 @@ comment on table ghouls.intents is 'An effect that happens once: committed befor
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
 comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the key, which is nowhere else.';
 comment on table column ghouls.api_keys.last_used_at is 'To the hour: not written at every request.';
+comment on table column ghouls.arms.due_at is 'When its time is over; null where it has none.';
+comment on table column ghouls.arms.generation is 'Of the wait that holds it, or that held it last.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
+comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
+comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
 
 -- grants
 grant usage on schema ghouls to application;
 grant select on table api_keys to application;
+grant insert, select, update on table arms to application;
 grant insert, select on table audit to application;
 grant insert, select on table checkpoints to application;
+grant insert, select on table consent_decisions to application;
+grant insert, select, update on table consents to application;
 grant insert, select, update on table containment_items to application;
 grant insert, select, update on table deliveries to application;
+grant select on table doctor_ended_waits to application;
 grant select on table doctor_endings to application;
 grant select on table doctor_journals to application;
 grant select on table doctor_lost_claims to application;
@@ -415,12 +579,16 @@ grant select on table doctor_pending_deliveries to application;
 grant select on table doctor_quarantined_runs to application;
 grant select on table doctor_runs_with_attention to application;
 grant select on table doctor_terminal_runs to application;
+grant select on table doctor_waits to application;
 grant select on table doctor_working_runs to application;
 grant insert, select on table evidence to application;
 grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
 grant select on table migrations to application;
 grant insert, select, update on table runs to application;
+grant insert, select, update on table signals to application;
+grant insert, select, update on table waits to application;
 grant insert, select, update on table workflows to application;
 grant execute on function clock to public;
+grant execute on function close_waits to public;
 grant execute on function keep_terminal_run to public;

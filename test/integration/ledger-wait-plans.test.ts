@@ -45,6 +45,12 @@ beforeAll(async () => {
      from arm`,
   );
   await db.admin(
+    `insert into ghouls.signals (tenant_id, run_id, signal_id, name, idempotency_key, request_digest, sent_by, received_at,
+       consumed_at, consumed_by)
+     select tenant_id, run_id, gen_random_uuid(), 'paid', 'k', 'd', 'user:ada', ghouls.clock(), ghouls.clock(), arm_id
+     from ghouls.arms`,
+  );
+  await db.admin(
     "analyze ghouls.runs, ghouls.deliveries, ghouls.checkpoints, ghouls.waits, ghouls.arms, ghouls.consents, ghouls.signals",
   );
   [one] = (await db.admin(

@@ -236,6 +236,7 @@ describe("watch", () => {
     const claimed = { kind: "claimed", at: AT, enqueueSeq: 1, worker: "w1" };
     const step = (ordinal: number) => ({
       kind: "step",
+      call: "step",
       at: AT,
       enqueueSeq: 1,
       ordinal,

@@ -54,7 +54,9 @@ const KEEP = writeStatement(
   `
 insert into ghouls.signals (tenant_id, run_id, signal_id, name, idempotency_key, request_digest, payload_text, payload_digest,
   sent_by, received_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, ghouls.clock())
+select run.tenant_id, run.run_id, $3, $4, $5, $6, $7, $8, $9, ghouls.clock()
+from ghouls.runs run
+where run.tenant_id = $1 and run.run_id = $2
 on conflict (tenant_id, run_id, idempotency_key) do nothing
 returning signal_id`,
 );
