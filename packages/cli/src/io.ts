@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
-import type { BuildOptions, Built, DeploymentPlan } from "@ghouls/functions";
+import type { BuildOptions, Built, DeploymentPlan, TakeOptions } from "@ghouls/functions";
 import { migrate, migrationSql, openLedger, type DriverName } from "@ghouls/ledger";
 
 /** What the command needs of `@ghouls/local`. */
@@ -37,6 +37,7 @@ export interface LedgerTools {
 /** What the command needs of `@ghouls/functions`. */
 export interface DeploymentTools {
   buildFunctions(options: BuildOptions): Promise<Built>;
+  takeBuild(options: TakeOptions): Promise<Built>;
   planOf(config: string, options: object): Promise<DeploymentPlan>;
 }
 
