@@ -18,6 +18,8 @@ export default $config({
       { sst, aws },
       {
         config: "packages/workflows/ghouls.config.ts",
+        // Built once, and deployed to every stage: `npx ghouls build --out <folder>`.
+        built: process.env["GHOULS_BUILT"],
         database: {
           secret: given("GHOULS_DATABASE_SECRET_ARN"),
           migrationSecret: given("GHOULS_MIGRATION_DATABASE_SECRET_ARN"),

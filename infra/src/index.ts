@@ -31,7 +31,7 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
   const components = platform as Components;
   const references = new References();
   nameGiven(options, references);
-  const project = readProject(options.config, planOptionsOf(options));
+  const project = readProject(options.config, planOptionsOf(options), options.built);
   const { plan } = project;
   references.set("build", project.built.build);
 

@@ -47,6 +47,11 @@ export interface VpcOptions {
 export interface GhoulsOptions {
   /** Path of ghouls.config.ts from the project's root. */
   readonly config: string;
+  /**
+   * Folder that `ghouls build --out` has put a build of this configuration into. It is deployed as it is, the same to every
+   * stage. Without it each deploy builds.
+   */
+  readonly built?: string | undefined;
   readonly database: DatabaseOptions;
   readonly vpc?: VpcOptions;
   readonly concurrency?: {

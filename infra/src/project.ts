@@ -10,11 +10,12 @@ export interface Project {
 }
 
 /**
- * Builds the functions and plans the deployment.
+ * Builds the functions, or takes those that are built already, and plans the deployment.
  * @param planOptions plain data, as `ghouls infra --options` takes it
+ * @param from folder of an earlier build
  * @throws Error with the command's own words
  */
-export function readProject(config: string, planOptions: object): Project {
+export function readProject(config: string, planOptions: object, from?: string): Project {
   const root = process.cwd();
   const plan = ghouls<DeploymentPlan>(root, [
     "infra",
@@ -23,7 +24,15 @@ export function readProject(config: string, planOptions: object): Project {
     "--options",
     JSON.stringify(planOptions),
   ]);
-  const built = ghouls<Built>(root, ["build", "--config", config, "--out", join(".sst", "ghouls-functions")]);
+  // A copy also of an earlier build: SST writes beside the code that it deploys.
+  const built = ghouls<Built>(root, [
+    "build",
+    "--config",
+    config,
+    "--out",
+    join(".sst", "ghouls-functions"),
+    ...(from === undefined ? [] : ["--from", from]),
+  ]);
   return { plan, built };
 }
 

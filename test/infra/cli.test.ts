@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { startFakeAws, type FakeAws } from "./cli/fake-aws.ts";
 import { ROOT, createRepositoryProject, type Project } from "./project.ts";
 import { type Graph, recordGraph } from "@ghouls/localstack-utils";
@@ -12,6 +12,8 @@ const STAGE = "smoke";
 let home: string;
 let aws: FakeAws;
 let project: Project;
+/** Both deploy one build: what is compared is what is made of it. */
+const environment = { ...ENVIRONMENT, GHOULS_BUILT: inject("built") };
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), "ghouls-sst-home-"));
@@ -36,7 +38,7 @@ function sst(args: readonly string[], graph: string): Promise<string> {
   const child = spawn(join(ROOT, "node_modules/.bin/sst"), [...args, "--stage", STAGE], {
     cwd: project.root,
     env: {
-      ...ENVIRONMENT,
+      ...environment,
       PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`,
       HOME: home,
       XDG_CONFIG_HOME: home,
@@ -80,7 +82,7 @@ it("a recording is what the real `sst deploy` hands to Pulumi, input for input",
     "aws:skipCredentialsValidation": "true",
     "aws:endpoints": expect.stringContaining(`"sqs":"${aws.url}"`),
   });
-  const recording = await recordGraph({ root: project.root, stage: STAGE, env: ENVIRONMENT });
+  const recording = await recordGraph({ root: project.root, stage: STAGE, env: environment });
   expect(deployed.resources.length).toBeGreaterThan(90);
   expect(registered(recording)).toEqual(registered(deployed));
-}, 180_000);
+});

@@ -44,4 +44,4 @@ export default defineConfig({ workflows: [], queues: ${JSON.stringify(queues)} }
   } finally {
     project.remove();
   }
-}, 120_000);
+});

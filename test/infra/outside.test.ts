@@ -36,7 +36,7 @@ beforeAll(async () => {
   await output("npm", ["install", ...QUIET, ...files, "zod@4", "@types/node@24"], project.root);
   await output("npx", ["ghouls", "init"], project.root);
   project.write("sst.config.ts", CONFIG);
-}, 300_000);
+});
 
 afterAll(() => {
   project.remove();
@@ -48,7 +48,7 @@ describe("a project that has installed the packages", () => {
     const graph = await recordGraph({ root: project.root, stage: "test", env: ENVIRONMENT });
     expect(graph.app.name).toBe("shop");
     expect(problemsOf(graph, VARIANTS.test.expected)).toEqual({});
-  }, 120_000);
+  });
 
   it("is told by the compiler what an option is, against SST's own types", async () => {
     project.write("tsconfig.json", TSCONFIG);
@@ -58,7 +58,7 @@ describe("a project that has installed the packages", () => {
       [join(ROOT, "node_modules/typescript/bin/tsc"), "--project", "."],
       project.root,
     );
-  }, 120_000);
+  });
 });
 
 /** The compiler says so itself where one of these is let through. */

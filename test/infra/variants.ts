@@ -12,6 +12,8 @@ export interface Variant {
   readonly dev?: boolean;
   /** Text of its sst.config.ts. */
   readonly config: string;
+  /** Builds its functions itself, as it is usual; the others deploy the build that they are given. */
+  readonly builds?: boolean;
   readonly expected: Expected;
 }
 
@@ -39,7 +41,7 @@ function configWith(options: object): string {
   const given = JSON.stringify({ config: "packages/workflows/ghouls.config.ts", ...options });
   return configOf(
     `const { ghouls } = await import("./infra/src/index.ts");
-    return ghouls({ sst, aws }, ${given});`,
+    return ghouls({ sst, aws }, { ...${given}, built: process.env["GHOULS_BUILT"] });`,
     { removal: "remove" },
   );
 }
@@ -48,7 +50,7 @@ const subnets = ["subnet-1", "subnet-2"];
 const securityGroups = ["sg-1"];
 
 export const VARIANTS = {
-  test: { stage: "test", config: CONFIG, expected: expectedOf(SECRETS) },
+  test: { stage: "test", builds: true, config: CONFIG, expected: expectedOf(SECRETS) },
   /** SST's own live functions would be trusted by the whole account, and may do anything with AppSync. */
   dev: { stage: "test", dev: true, config: CONFIG, expected: expectedOf(SECRETS) },
   production: { stage: "production", config: CONFIG, expected: expectedOf(SECRETS) },
@@ -115,11 +117,16 @@ export const VARIANTS = {
 
 export type VariantName = keyof typeof VARIANTS;
 
-/** Records a variant in a folder of its own. */
-export async function recordVariant({ config, stage, dev = false }: Variant): Promise<Graph> {
+/**
+ * Records a variant in a folder of its own.
+ * @param built folder of a build of the examples
+ */
+export async function recordVariant(variant: Variant, built: string): Promise<Graph> {
+  const { config, stage, dev = false, builds = false } = variant;
   const project = createRepositoryProject(config);
+  const env = builds ? ENVIRONMENT : { ...ENVIRONMENT, GHOULS_BUILT: built };
   try {
-    return await recordGraph({ root: project.root, stage, dev, env: ENVIRONMENT });
+    return await recordGraph({ root: project.root, stage, dev, env });
   } finally {
     project.remove();
   }

@@ -8,8 +8,9 @@ export default defineConfig({
     globalSetup: ["test/infra/global-setup.ts"],
     // Recordings share .sst.
     fileParallelism: false,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Some build, pack or deploy: many times what that takes, so that only one that hangs is ended.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     retry: 0,
   },
 });

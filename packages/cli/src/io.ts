@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
-import type { BuildOptions, Built, DeploymentPlan } from "@ghouls/functions";
+import type { BuildOptions, Built, DeploymentPlan, TakeOptions } from "@ghouls/functions";
 import { migrate, migrationSql, openLedger, type DriverName, type Ledger } from "@ghouls/ledger";
 
 /** What the command needs of `@ghouls/local`. */
@@ -44,6 +44,7 @@ export interface KeyStore extends Pick<Ledger["keys"], "create" | "page" | "revo
 /** What the command needs of `@ghouls/functions`. */
 export interface DeploymentTools {
   buildFunctions(options: BuildOptions): Promise<Built>;
+  takeBuild(options: TakeOptions): Promise<Built>;
   planOf(config: string, options: object): Promise<DeploymentPlan>;
 }
 

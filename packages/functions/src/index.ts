@@ -1,5 +1,12 @@
 /** What a developer's machine does with a configuration: nothing of it goes into a bundle. */
-export { buildFunctions, type BuildOptions, type Built, type BuiltFunction } from "./build/functions.ts";
+export {
+  buildFunctions,
+  takeBuild,
+  type BuildOptions,
+  type Built,
+  type BuiltFunction,
+  type TakeOptions,
+} from "./build/functions.ts";
 export { planOf } from "./build/plan-of.ts";
 export { referencesIn } from "./plan/names.ts";
 export { planDeployment, type DeploymentPlan } from "./plan/plan.ts";

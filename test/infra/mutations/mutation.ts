@@ -81,11 +81,12 @@ export function without(name: Name) {
   };
 }
 
-/** Adds a resource that nothing waits for. */
+/** Adds a resource that nothing waits for, and which waits for all others: it comes when a deploy is over. */
 export function added(type: string, name: string, set: JsonObject, state: JsonObject = {}) {
   return (graph: Graph): Graph => {
     const urn = `urn:pulumi:test::ghouls::${type}::${name}`;
-    const one = { urn, type, name, custom: true, dependsOn: [], inputs: set, secrets: [], state };
+    const dependsOn = graph.resources.map((other) => other.urn);
+    const one = { urn, type, name, custom: true, dependsOn, inputs: set, secrets: [], state };
     return { ...graph, resources: [...graph.resources, one] };
   };
 }

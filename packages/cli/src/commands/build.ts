@@ -8,6 +8,7 @@ import { jsonText, table } from "../printable.ts";
 interface BuildCommandOptions extends CommonOptions {
   readonly config: string;
   readonly out: string;
+  readonly from?: string;
 }
 
 /** `ghouls build`: the functions of a configuration, each as a folder for Lambda. */
@@ -15,17 +16,19 @@ export function addBuild(program: Command, context: Context): void {
   const command = withJson(program.command("build"))
     .description("bundle the functions, each as a folder for Lambda")
     .option("--config <file>", "the configuration", "ghouls.config.ts")
-    .option("--out <folder>", "where they go; takes the place of an earlier build", ".ghouls/functions");
+    .option("--out <folder>", "where they go; takes the place of an earlier build", ".ghouls/functions")
+    .option("--from <folder>", "take this build instead of making one, if it is of the same code");
   const options = () => command.opts<BuildCommandOptions>();
   command.action(act(context, options, () => build(context.io, options())));
 }
 
 async function build(io: Io, options: BuildCommandOptions): Promise<number> {
   const deployment = await io.loadDeployment();
-  const built = await deployment.buildFunctions({
-    config: resolve(io.cwd, options.config),
-    out: resolve(io.cwd, options.out),
-  });
+  const [config, out] = [resolve(io.cwd, options.config), resolve(io.cwd, options.out)];
+  const built =
+    options.from === undefined
+      ? await deployment.buildFunctions({ config, out })
+      : await deployment.takeBuild({ config, out, from: resolve(io.cwd, options.from) });
   if (options.json === true) {
     io.out(`${jsonText(built)}\n`);
     return EXIT.ok;

@@ -43,6 +43,10 @@ async function run(argv: readonly string[], tools: Partial<DeploymentTools> = {}
           asked.push(options);
           return Promise.resolve(BUILT);
         },
+        takeBuild: (options) => {
+          asked.push(options);
+          return Promise.resolve(BUILT);
+        },
         planOf: (...args) => {
           asked.push(args);
           return Promise.resolve(PLAN as never);
@@ -62,6 +66,14 @@ describe("ghouls build", () => {
     expect(out).toContain("hello@1   d1");
     expect(out).toContain("build b1");
     expect(JSON.parse((await run(["build", "--json"])).out)).toEqual(BUILT);
+  });
+
+  it("takes a build that is there already where it is told to", async () => {
+    const { out, asked, cwd } = await run(["build", "--from", "made", "--out", "here"]);
+    expect(asked).toEqual([
+      { config: join(cwd, "ghouls.config.ts"), out: join(cwd, "here"), from: join(cwd, "made") },
+    ]);
+    expect(out).toContain("build b1");
   });
 
   it("tells what cannot be bundled", async () => {

@@ -8,8 +8,8 @@ import { buildFunctions } from "./functions.ts";
 import { CONFIG, HELLO, project } from "./project.support.ts";
 import { buildSources } from "./sources.ts";
 
-// A build parses some eight hundred files six times.
-vi.setConfig({ testTimeout: 120_000 });
+// A build parses more than a thousand files twice.
+vi.setConfig({ testTimeout: 300_000 });
 
 const build = (root: string, out = "built") =>
   buildFunctions({ config: join(root, "ghouls.config.ts"), out: join(root, out) });
@@ -198,10 +198,21 @@ exports.text = require("node:fs").readFileSync(join(__dirname, "..", "res", "wor
 });
 
 it("gives digest and bundle the same text, even where the file changes in between", async () => {
-  const root = await project();
-  const { read } = buildSources();
-  const file = join(root, "hello.ts");
+  const root = await project({ "a (b) [c]+é/hello.ts": HELLO, "other.ts": "export const other = 1;" });
+  const { read, plugin } = buildSources();
+  const file = join(root, "a (b) [c]+é/hello.ts");
   const before = await read(file);
   await writeFile(file, "export const hello = 1;");
   expect(await read(file)).toBe(before);
+  const { build: bundle } = await import("esbuild");
+  const { outputFiles } = await bundle({
+    entryPoints: [file, join(root, "other.ts")],
+    outdir: root,
+    write: false,
+    plugins: [plugin()],
+  });
+  const text = outputFiles.map((one) => one.text).join("");
+  expect(text).toContain("Good evening");
+  // What is no part of a digest comes from the disk.
+  expect(text).toContain("const other = 1");
 });

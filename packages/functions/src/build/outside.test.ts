@@ -7,8 +7,8 @@ import { buildFunctions } from "./functions.ts";
 import { askedOf, outsideFiles } from "./outside.ts";
 import { CONFIG, folder, project } from "./project.support.ts";
 
-// A build parses some eight hundred files six times.
-vi.setConfig({ testTimeout: 120_000 });
+// A build parses more than a thousand files twice.
+vi.setConfig({ testTimeout: 300_000 });
 
 const manifest = (name: string, more: object) => JSON.stringify({ name, version: "1.0.0", ...more });
 const ESM = (word: string) => `export const word = "${word}";\n`;

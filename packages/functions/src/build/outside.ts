@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { copyFile, lstat, mkdir, readFile } from "node:fs/promises";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { lstat, readFile } from "node:fs/promises";
 import { dirname, join, parse, relative, sep } from "node:path";
 import type { Metafile } from "esbuild";
 import { GhoulsError, describeFailure } from "@ghouls/core";
@@ -69,10 +69,10 @@ export async function outsideFiles(
   return all.toSorted((a, b) => (a.to < b.to ? -1 : 1));
 }
 
-export async function copyOutside(files: readonly OutsideFile[], folder: string): Promise<void> {
+export function copyOutside(files: readonly OutsideFile[], folder: string): void {
   for (const { from, to } of files) {
-    await mkdir(dirname(join(folder, to)), { recursive: true });
-    await copyFile(from, join(folder, to));
+    mkdirSync(dirname(join(folder, to)), { recursive: true });
+    copyFileSync(from, join(folder, to));
   }
 }
 

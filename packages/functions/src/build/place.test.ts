@@ -1,13 +1,13 @@
 import { mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, it, test } from "vitest";
-import { placeOf } from "./place.ts";
+import { MARK, placeOf } from "./place.ts";
 import { folder } from "./project.support.ts";
 
 async function put(out: string, text: string): Promise<void> {
   const place = await placeOf(out);
   try {
-    await place.fill(await folder({ "worker/index.mjs": text }));
+    await place.fill(await folder({ "worker/index.mjs": text }), "a mark");
   } finally {
     await place.leave();
   }
@@ -20,6 +20,7 @@ it("makes the folder with its parents, and replaces what an earlier build put th
   await put(out, "two");
   expect(await readFile(join(out, "worker/index.mjs"), "utf8")).toBe("two");
   expect(await readdir(join(root, "a/b"))).toEqual(["c"]);
+  expect(await readFile(join(out, MARK), "utf8")).toBe("a mark");
 });
 
 it("follows a link to the folder, and leaves the link", async () => {
@@ -37,7 +38,7 @@ it("leaves what was there where the new one cannot take its place", async () => 
   // Something is where the one before would be kept.
   const beside = (await readdir(dirname(out))).find((name) => name.startsWith("out.next-")) ?? "";
   await writeFile(join(dirname(out), beside, "before"), "");
-  await expect(place.fill(await folder({ "worker/index.mjs": "two" }))).rejects.toMatchObject({
+  await expect(place.fill(await folder({ "worker/index.mjs": "two" }), "")).rejects.toMatchObject({
     code: "configuration_invalid",
     message: expect.stringContaining("nothing can be put at"),
   });

@@ -1,16 +1,17 @@
-import { cp, mkdir, mkdtemp, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { GhoulsError, describeFailure } from "@ghouls/core";
 
-/** Marks a folder as one that a build may replace. */
-const MARK = ".ghouls-build";
+/** Marks a folder as one that a build may replace, and says what it is. */
+export const MARK = ".ghouls-build";
 
 /** Where a build goes: what an earlier one left stays until the next is whole. */
 export interface Place {
   /** The folder itself, without links on the way. */
   readonly out: string;
-  /** Puts a folder's content there, in the place of what was there. */
-  fill(from: string): Promise<void>;
+  /** Puts a folder's content there, in the place of what was there, with these words in its mark. */
+  fill(from: string, mark: string): Promise<void>;
   /** Takes away what is there for the time of the build only. */
   leave(): Promise<void>;
 }
@@ -26,7 +27,7 @@ export async function placeOf(path: string): Promise<Place> {
     const beside = await mkdtemp(join(dirname(out), `${basename(out)}.next-`));
     return {
       out,
-      fill: (from) => swapped(from, out, beside),
+      fill: (from, mark) => swapped(from, mark, { out, beside }),
       leave: () => rm(beside, { recursive: true, force: true }),
     };
   } catch (error) {
@@ -65,10 +66,15 @@ async function kindOf(path: string): Promise<"folder" | "other" | undefined> {
   return found.isDirectory() ? "folder" : "other";
 }
 
-async function swapped(from: string, out: string, beside: string): Promise<void> {
+async function swapped(
+  from: string,
+  mark: string,
+  { out, beside }: { readonly out: string; readonly beside: string },
+): Promise<void> {
   const [next, before] = [join(beside, "next"), join(beside, "before")];
-  await cp(from, next, { recursive: true });
-  await writeFile(join(next, MARK), "Made by ghouls build; the next build replaces this folder.\n");
+  // In one call: file by file, the other one takes a second for a thousand files.
+  cpSync(from, next, { recursive: true });
+  await writeFile(join(next, MARK), mark);
   const there = (await kindOf(out)) !== undefined;
   try {
     if (there) await rename(out, before);

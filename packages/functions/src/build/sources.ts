@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { sep } from "node:path";
 import type { Plugin } from "esbuild";
 
-/** The local modules of a build, each read once: what is digested is the very text that is bundled. */
+/** The local modules that digests are made of, each read once: what is digested is the very text that is bundled. */
 export interface Sources {
   readonly read: (file: string) => Promise<string>;
-  readonly plugin: Plugin;
+  /** Gives a bundle what has been read so far; a call for every other file would cost more than reading it. */
+  readonly plugin: () => Plugin;
 }
 
 export function buildSources(): Sources {
@@ -19,14 +19,18 @@ export function buildSources(): Sources {
   };
   return {
     read,
-    plugin: {
+    plugin: () => ({
       name: "ghouls-sources",
       setup: (build) => {
-        build.onLoad({ filter: /\.([cm]?[jt]s|[jt]sx|json)$/ }, async ({ path }) => {
-          if (path.includes(`${sep}node_modules${sep}`)) return undefined;
-          return { contents: await read(path), loader: "default" };
-        });
+        if (texts.size === 0) return;
+        const files = [...texts.keys()].map((file) =>
+          file.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`),
+        );
+        build.onLoad({ filter: new RegExp(`^(?:${files.join("|")})$`) }, async ({ path }) => ({
+          contents: await read(path),
+          loader: "default",
+        }));
       },
-    },
+    }),
   };
 }

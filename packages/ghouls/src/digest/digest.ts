@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { GhoulsError, canonicalText, sha256, type AnyWorkflow } from "@ghouls/core";
@@ -71,11 +71,6 @@ export async function workflowDigest(
       `workflow "${workflow.name}": the module that defines it is not known; pass module: import.meta.url`,
     );
   }
-  const root = projectRootOf(workflow.module);
-  const modules = await localModules(workflow.module, root);
-  const sources = await Promise.all(
-    modules.map(async ({ path, file }) => [path, sha256(await normalised(file, await read(file)))]),
-  );
   return sha256(
     canonicalText({
       tag: TAG,
@@ -83,8 +78,22 @@ export async function workflowDigest(
       version: workflow.version,
       input: schemaOf(workflow.input),
       output: workflow.output === undefined ? null : schemaOf(workflow.output),
-      modules: sources,
+      modules: await digestsOfModules(workflow.module, read),
     }),
+  );
+}
+
+/** The digest of a file's own code: of the file and each local module that it reaches by static imports, as above. */
+export async function codeDigest(file: string): Promise<string> {
+  return sha256(canonicalText(await digestsOfModules(await realpath(file), readFromDisk)));
+}
+
+async function digestsOfModules(entry: string, read: ReadModule): Promise<[path: string, digest: string][]> {
+  const modules = await localModules(entry, projectRootOf(entry));
+  return Promise.all(
+    modules.map(
+      async ({ path, file }) => [path, sha256(await normalised(file, await read(file)))] as [string, string],
+    ),
   );
 }
 
