@@ -99,7 +99,6 @@ const stop = new Error("the test lets nothing pass");
 // Nothing listens there: what comes as far as a statement fails, in another way.
 const ledger = openLedger({
   connectionString: "postgres://nobody@127.0.0.1:1/none",
-  connectPatienceMs: 1,
   chance: () => 0,
   // Whether it would come later is not asked here.
   connectPatienceMs: 1,
