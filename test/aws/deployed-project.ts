@@ -49,6 +49,16 @@ export const procession = workflow({
   },
 });
 
+export const asks = workflow({
+  name: "asks", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
+  run: (ctx, { name }) => ctx.consent("let " + name + " in", { deciders: ["role:legal"], expires: "1d", detail: { name } }),
+});
+
+export const naps = workflow({
+  name: "naps", version: 1, onWorkerLoss: "resume", input: z.unknown(),
+  run: async (ctx) => { await ctx.sleep("3s"); return "woke"; },
+});
+
 // Ends its process in the middle of a step, once.
 export const vanish = workflow({
   name: "vanish", version: 1, onWorkerLoss: "resume", queue: "slow", input: z.object({ mark: z.string() }),
@@ -68,10 +78,10 @@ function configWith(farewell: boolean): string {
   return `import { defineConfig } from "ghouls";
 import { releaseGate } from "@ghouls/workflows";
 import { hello } from "./hello.ts";
-import { procession, vanish } from "./slow.ts";
+import { asks, naps, procession, vanish } from "./slow.ts";
 ${farewell ? `import { farewell } from "./farewell.ts";` : ""}
 export default defineConfig({
-  workflows: [hello, procession, vanish, releaseGate${farewell ? ", farewell" : ""}],
+  workflows: [hello, asks, naps, procession, vanish, releaseGate${farewell ? ", farewell" : ""}],
   queues: {
     runs: { batchSize: 5, concurrency: 2, functionTimeout: "15s" },
     slow: { batchSize: 1, concurrency: 2, functionTimeout: "8s" },

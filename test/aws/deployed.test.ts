@@ -41,7 +41,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       alarms: count("MetricAlarm"),
     }).toEqual({
       functions: 8,
-      routes: 13,
+      routes: 18,
       queues: 6,
       mappings: 3,
       steps: 2,
@@ -146,6 +146,38 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
     });
     const view = await cloud.ended(runId, "CANCELLED", 120_000);
     expect(view.containment.every(({ acknowledgedAt }) => acknowledgedAt !== null)).toBe(true);
+  });
+
+  test("a run that parks on a consent comes back with a decision through the API", async () => {
+    const { runId } = await cloud.submit("asks", { name: "Ada" });
+    await cloud.seen("select 1 from ghouls.consents where run_id = $1", [runId]);
+    const listed = await cloud.ask("GET", `/v1/consents?runId=${runId}`);
+    const [consent] = (listed.body as wire.ConsentPage).consents;
+    const { text } = await makeKey(cloud, {
+      tenantId: "acme",
+      subject: "user:grace",
+      roles: ["decider", "legal"],
+    });
+    const path = `/v1/consents/${consent?.consentId}/decision`;
+    const word = { verdict: "grant", digest: consent?.digest };
+    expect(await cloud.ask("POST", path, { ...word, digest: "of another" }, text)).toMatchObject({
+      status: 409,
+    });
+    expect(await cloud.ask("POST", path, word, text)).toMatchObject({ status: 200, body: { resumed: true } });
+    const view = await cloud.ended(runId, "DONE");
+    expect(view.output).toMatchObject({ outcome: "GRANTED", by: "user:grace" });
+    const deliveries = await deliveriesOf(runId);
+    expect(deliveries.map(({ outcome }) => outcome)).toEqual(["parked", "done"]);
+  });
+
+  test("a run that sleeps is woken by a message with a delay", async () => {
+    const { runId } = await cloud.submit("naps", {});
+    expect((await cloud.ended(runId, "DONE")).output).toBe("woke");
+    const deliveries = await deliveriesOf(runId);
+    expect(deliveries.map(({ cause, outcome }) => [cause, outcome])).toEqual([
+      ["admitted", "parked"],
+      ["resumed", "done"],
+    ]);
   });
 
   test("a handler that exits in the middle of a step is recovered, and the step before is not repeated", async () => {

@@ -22,7 +22,20 @@ test("the README's first workflow is the example that npm start runs", async () 
 test("every command of the changelog and the README exists", async () => {
   const { run } = await import("@ghouls/cli");
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
-  for (const command of ["init", "dev", "migrate", "keys", "submit", "runs", "show", "watch", "doctor"]) {
+  const commands = [
+    "init",
+    "dev",
+    "migrate",
+    "keys",
+    "submit",
+    "runs",
+    "show",
+    "watch",
+    "consents",
+    "decide",
+    "signal",
+  ];
+  for (const command of [...commands, "release", "cancel", "clear", "resolve", "doctor"]) {
     expect(await run([command, "--help"])).toBe(0);
   }
 });
