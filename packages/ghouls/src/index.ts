@@ -6,10 +6,18 @@ export {
   notDone,
   type Authenticator,
   type Codec,
+  type ConsentOptions,
+  type ConsentResult,
+  type Decision,
+  type DecisionSource,
   type Permission,
   type Principal,
   type ProbeAnswer,
   type ProbeContext,
+  type SignalOptions,
+  type SignalResult,
+  type SourceAnswer,
+  type SourceQuestion,
   type StepContext,
   type StepOptions,
   type WorkflowContext,
@@ -22,5 +30,6 @@ export { createMigrator, createPreflight, type PreflightReport } from "./handler
 export { createAdmissionHandler, createApiHandler, createFetch } from "./handlers/http.ts";
 export { createReconciler } from "./handlers/reconciler.ts";
 export { createWorker } from "./handlers/worker.ts";
+export { httpDecisionSource, type HttpDecisionSourceOptions } from "./http-decision-source.ts";
 export { loadConfig, type LoadedConfig } from "./load-config.ts";
 export { workflow, type WorkflowOptions } from "./workflow.ts";

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { workflow } from "ghouls";
+import * as z from "zod";
+import type { DecisionSource } from "@ghouls/core";
+import { testWorld } from "../support/world.ts";
+
+const asks = workflow({
+  name: "asks",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.object({ source: z.string() }),
+  run: (ctx, { source }) =>
+    ctx.consent("ship it", { deciders: ["role:legal"], source, detail: { risk: "low" } }),
+});
+
+let asked: unknown[] = [];
+let answer: DecisionSource["lookUp"] = () => Promise.resolve({ outcome: "pending" });
+const world = await testWorld({
+  workflows: [asks],
+  settings: { ownerDeadlineMs: 200 },
+  decisionSources: {
+    tickets: {
+      lookUp: (question, signal) => {
+        asked.push(question);
+        return answer(question, signal);
+      },
+    },
+    silent: { lookUp: () => new Promise(() => undefined) },
+  },
+});
+beforeEach(() => {
+  asked = [];
+});
+afterEach(() => world.reset());
+
+async function parked(source: string): Promise<string> {
+  const { runId } = await world.submit("asks", { source });
+  await world.drain();
+  return runId;
+}
+
+describe("a decision source", () => {
+  test("is asked about the frozen request until it decides, and brings the run back once", async () => {
+    const runId = await parked("tickets");
+    expect((await world.reconcile()).consents).toMatchObject({ due: 1, decided: 0 });
+    expect(asked).toMatchObject([{ runId, title: "ship it", detail: { risk: "low" } }]);
+    // Not again before its time.
+    expect((await world.reconcile()).consents).toMatchObject({ due: 0 });
+    answer = () => Promise.resolve({ outcome: "grant", by: "TICKET-7", comment: "approved" });
+    await world.advance(40);
+    expect((await world.reconcile()).consents).toMatchObject({ due: 1, decided: 1 });
+    await world.drain();
+    expect(await world.view(runId)).toMatchObject({
+      status: "DONE",
+      output: { outcome: "GRANTED", by: "source:tickets/TICKET-7", decisions: [{ comment: "approved" }] },
+    });
+  });
+
+  test("that does not answer keeps its consent, and takes no other's turn", async () => {
+    answer = () => Promise.resolve({ outcome: "deny", by: "TICKET-8" });
+    const [silent, told] = [await parked("silent"), await parked("tickets")];
+    expect((await world.reconcile()).consents).toMatchObject({ due: 2, decided: 1, failed: 1 });
+    await world.drain();
+    expect((await world.view(silent)).status).toBe("AWAITING_CONSENT");
+    expect(await world.view(told)).toMatchObject({ status: "DONE", output: { outcome: "DENIED" } });
+  });
+
+  test("that fails is asked again later, and its run is told by nobody", async () => {
+    answer = () => Promise.reject(new Error("503"));
+    const runId = await parked("tickets");
+    expect((await world.reconcile()).consents).toMatchObject({ failed: 1 });
+    expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");
+    expect(world.logged.some(({ message }) => message.includes("could not be asked"))).toBe(true);
+  });
+
+  test("that the configuration does not have is refused by name, before anything waits for it", async () => {
+    const runId = await parked("nobody");
+    const view = await world.view(runId);
+    expect(view).toMatchObject({ status: "FAILED", errorCode: "invalid_call" });
+    expect(view.error?.message).toContain('"nobody"');
+  });
+});
