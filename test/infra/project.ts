@@ -1,11 +1,23 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A project in a folder of its own, which shares the platform that `npm run sst:install` has unpacked here. */
+/**
+ * A project in a folder of its own, which shares the platform that `npm run sst:install` has unpacked here. The platform's
+ * folder is the project's, with links to what is in it: a recording puts its program there.
+ */
 export interface Project {
   readonly root: string;
   write(path: string, text: string): void;
@@ -15,8 +27,9 @@ export interface Project {
 
 export function createProject(): Project {
   const root = mkdtempSync(join(tmpdir(), "ghouls-sst-"));
-  mkdirSync(join(root, ".sst"));
-  symlinkSync(join(ROOT, ".sst/platform"), join(root, ".sst/platform"));
+  const [shared, platform] = [join(ROOT, ".sst/platform"), join(root, ".sst/platform")];
+  mkdirSync(platform, { recursive: true });
+  for (const name of readdirSync(shared)) symlinkSync(join(shared, name), join(platform, name));
   cpSync(join(ROOT, ".sst/provider-lock.json"), join(root, ".sst/provider-lock.json"));
   return {
     root,

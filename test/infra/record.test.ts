@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ROOT, configOf, createProject, type Project } from "./project.ts";
+import { configOf, createProject, type Project } from "./project.ts";
 import {
   answerRpc,
   type Graph,
@@ -59,11 +59,11 @@ describe("a recording", () => {
   });
 
   it("is the same from time to time, and leaves nothing behind in the platform", async () => {
-    const before = readdirSync(join(ROOT, ".sst/platform"));
+    const before = readdirSync(join(project.root, ".sst/platform"));
     const program = `const link = [new sst.aws.Dynamo("Events", { fields: { id: "string" }, primaryIndex: { hashKey: "id" } })];
       ${FUNCTION}`;
     expect(await record(program)).toEqual(await record(program));
-    expect(readdirSync(join(ROOT, ".sst/platform"))).toEqual(before);
+    expect(readdirSync(join(project.root, ".sst/platform"))).toEqual(before);
   });
 
   it("is of the account and the emulator that it is asked for", async () => {

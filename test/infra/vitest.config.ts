@@ -6,8 +6,7 @@ export default defineConfig({
   test: {
     include: ["test/infra/**/*.test.ts"],
     globalSetup: ["test/infra/global-setup.ts"],
-    // Recordings share .sst.
-    fileParallelism: false,
+    maxWorkers: 2,
     // Some build, pack or deploy: many times what that takes, so that only one that hangs is ended.
     testTimeout: 600_000,
     hookTimeout: 600_000,

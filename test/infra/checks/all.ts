@@ -9,7 +9,7 @@ import * as permissions from "./permissions.ts";
 import * as queues from "./queues.ts";
 import * as secrets from "./secrets.ts";
 
-/** By what they hold. Each has a mutation that makes it speak (mutations.test.ts). */
+/** By what they hold. Each has a mutation that makes it speak (graph.test.ts). */
 const CHECKS = {
   "every queue has a dead-letter queue of its own that it redrives to late": queues.redrive,
   "dead-letter queues keep messages for 14 days": queues.retention,

@@ -21,7 +21,7 @@ export interface RecordOptions {
   readonly answers?: Readonly<Record<string, JsonObject>>;
   /** Environment of the program; of this process it sees only PATH, HOME and the temporary folder. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Milliseconds after which a program that has not come to rest is ended. */
+  /** Milliseconds after which a program that has not come to rest is ended; 600,000 by default, as it may build. */
   readonly timeout?: number;
 }
 
@@ -150,7 +150,7 @@ function globalImports(root: string): string {
 }
 
 /** @throws Error with all that the program said, where it did not end well */
-function runProgram(file: string, { root, env = {}, timeout = 120_000 }: RecordOptions): Promise<void> {
+function runProgram(file: string, { root, env = {}, timeout = 600_000 }: RecordOptions): Promise<void> {
   const kept = ["PATH", "HOME", "TMPDIR"].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];
