@@ -29,9 +29,9 @@ export default defineConfig({
     // These need SST's platform, and an emulator: `npm run test:infra`, `npm run test:aws`.
     exclude: ["**/node_modules/**", "test/infra/**", "test/aws/**"],
     maxWorkers: 2,
-    // Tests wait for facts, with bounds of their own: these are for a machine that is many times slower than most.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    // Many times what the longest takes: a slow machine is no fault, and what hangs is ended.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // A test that failed once is a fault to be found.
     retry: 0,
     projects: [

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
   expect([code, stderr]).toEqual([0, ""]);
   report = JSON.parse(stdout) as Report;
-}, 180_000);
+});
 
 function calls({ statements }: Phase, tag: string): number {
   return statements?.[tag]?.calls ?? 0;

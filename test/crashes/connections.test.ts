@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LEASE_SECONDS, addressOf, crashWorld } from "../support/crash-world.ts";
+import { LEASE_SECONDS, OVER_SECONDS, addressOf, crashWorld } from "../support/crash-world.ts";
 import { tcpProxy } from "../support/tcp-proxy.ts";
 import { blocked, until } from "../support/wait.ts";
 
@@ -80,12 +80,12 @@ test.each(["before", "after"] as const)(
     expect(await world.statusOf(runId)).toBe(when === "before" ? "RUNNING" : "FAILING");
     if (when === "before") await worker.reconcile();
 
-    await world.advance(20);
+    await world.advance(OVER_SECONDS);
     const ending = proxy.cutOnce(when, COMMIT);
     await worker.reconcile();
     await ending;
     expect(await world.statusOf(runId)).toBe(when === "before" ? "FAILING" : "FAILED");
-    await world.advance(20);
+    await world.advance(OVER_SECONDS);
     await worker.reconcile();
     await world.audit({ [runId]: "FAILED" });
     expect(stub.names(runId)).toEqual(["one"]);

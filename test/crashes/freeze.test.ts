@@ -146,7 +146,7 @@ describe("SIGSTOP past the lease, while another worker carries the run on, then 
 });
 
 test("beats that do not leave the process: it fences itself, and another carries on", async () => {
-  const stuck = await world.start();
+  const stuck = await world.start({ lease: "5s" });
   await stuck.faults([{ point: "worker.before-beat", action: "delay" }]);
   const { runId, working } = await standing("held", "held", stuck);
   await until("its own fence", () => stuck.log.some((line) => line.includes(OWN_FENCE)));
@@ -168,7 +168,7 @@ test("beats that do not leave the process: it fences itself, and another carries
 
 test("a ledger that is a black hole for longer than the lease: the worker fences itself, another carries on", async () => {
   const proxy = await tcpProxy(addressOf(db.applicationUrl));
-  const cutOff = await world.start({}, proxy.through(db.applicationUrl));
+  const cutOff = await world.start({ lease: "5s" }, proxy.through(db.applicationUrl));
   const { runId, working } = await standing("held", "held", cutOff);
   // What its open connections send next is swallowed, each of them once and for good; new ones are silent.
   for (let connection = 1; connection <= 2; connection += 1) void proxy.blackHoleOnce("");

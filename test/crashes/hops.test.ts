@@ -62,7 +62,7 @@ test("a run that is much longer than its function goes over several invocations,
   const worker = await world.start({ functionTimeout: "5s" });
   const { runId } = await world.submit("many", { steps: 30, delay: 150, timeout: "2s" });
   const feeding = world.feed(() => [worker]);
-  await until("its end", async () => (await world.statusOf(runId)) === "DONE", 20_000);
+  await until("its end", async () => (await world.statusOf(runId)) === "DONE");
   await feeding.stop();
   await world.audit({ [runId]: "DONE" });
   const deliveries = await world.deliveriesOf(runId);
@@ -91,7 +91,7 @@ test("a step that cannot fit any invocation is refused, and one that never fits 
 
 test("a step in flight when time ends: the process exits instead of returning, and the run is recovered", async () => {
   stub.hold("held");
-  const worker = await world.start({ functionTimeout: "5s" });
+  const worker = await world.start({ functionTimeout: "10s" });
   const { runId } = await world.submit("held", { timeout: "2s" });
   const other = await world.submit("three");
   expect(await world.step(worker)).toEqual({ kind: "ended", how: "exit 1" });
@@ -129,7 +129,7 @@ test("five rolling restarts of a healthy run cost it nothing", async () => {
     stub.release(name);
     expect(await old.ended).toBe("exit 0");
   }
-  await until("its end", async () => (await world.statusOf(runId)) === "DONE", 20_000);
+  await until("its end", async () => (await world.statusOf(runId)) === "DONE");
   await feeding.stop();
   await world.audit({ [runId]: "DONE" });
   expect(await db.admin("select losses from ghouls.runs where run_id = $1", [runId])).toEqual([

@@ -1,5 +1,11 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { LEASE_SECONDS, crashWorld } from "../support/crash-world.ts";
+import {
+  HANDS_OVER,
+  LEASE_SECONDS,
+  MARGIN_SECONDS,
+  OVER_SECONDS,
+  crashWorld,
+} from "../support/crash-world.ts";
 import type { WorkerProcess } from "../support/fault-driver.ts";
 import type { Fault, Passing } from "../support/fault-plan.ts";
 import { until } from "../support/wait.ts";
@@ -19,11 +25,12 @@ async function victim(faults: readonly Fault[] = []): Promise<WorkerProcess> {
   return worker;
 }
 
-/** What a worker passes on its way through one run. */
-async function wayOf(workflow: string, input: unknown, remainingMs?: number): Promise<readonly Passing[]> {
+/** What a worker passes on its way through one run; with `shortly` it hands over after the first step. */
+async function wayOf(workflow: string, input: unknown, shortly = false): Promise<readonly Passing[]> {
   const worker = await victim();
   const { runId } = await world.submit(workflow, input);
-  await world.step(worker, remainingMs);
+  if (shortly) await world.workShortly(worker, await world.receive(), runId);
+  else await world.step(worker);
   const { passings } = await worker.inspect();
   await world.heal([runId], survivor);
   worker.signal("SIGKILL");
@@ -40,10 +47,7 @@ const labelled = (way: readonly Passing[]) =>
     ]);
 
 const threeWay = labelled(await wayOf("three", null));
-/** Time for the first of its steps, so that the hop hands over. */
-const SHORT_MS = 3_300;
-const MANY = { steps: 2, delay: 400, timeout: "1s" };
-const handoverWay = labelled(await wayOf("many", MANY, SHORT_MS)).filter(([label]) =>
+const handoverWay = labelled(await wayOf("many", HANDS_OVER, true)).filter(([label]) =>
   /handover|yield|publish|queue/.test(label),
 );
 
@@ -95,9 +99,9 @@ describe("kill -9 of a worker", () => {
 
   test.each(handoverWay)("at %s, while it hands over: nothing is lost or repeated", async (_, fault) => {
     const worker = await victim([fault]);
-    const { runId } = await world.submit("many", MANY);
+    const { runId } = await world.submit("many", HANDS_OVER);
     const messages = await world.receive();
-    expect(await worker.work(messages, SHORT_MS)).toEqual({ kind: "ended", how: "SIGKILL" });
+    expect(await world.workShortly(worker, messages, runId)).toEqual({ kind: "ended", how: "SIGKILL" });
     await world.lapse(messages);
     await world.heal([runId], survivor);
     await world.audit({ [runId]: "DONE" });
@@ -144,11 +148,11 @@ describe("kill -9 of a worker", () => {
     await ledger.deliveries.recordWorkerEnd({
       worker: worker.name,
       how: await worker.ended,
-      actsMarginSeconds: 1,
+      actsMarginSeconds: MARGIN_SECONDS,
     });
     await world.reconcile();
     expect(await world.statusOf(runId)).toBe("FAILING");
-    await world.advance(1.1);
+    await world.advance(MARGIN_SECONDS + 0.1);
     await world.reconcile();
     // Its effect is asked about by a worker; then it is FAILED, and the effect is known.
     expect((await world.step(survivor))?.kind).toBe("answered");
@@ -183,7 +187,7 @@ describe("kill -9 of a reconciler", () => {
     for (const { receiptHandle } of await world.receive()) await world.queue.delete("runs", receiptHandle);
     const held = await world.submit("three", null, { held: true, holdFor: "1m" });
     // Both are judged, and their time is over; the fate of the message shows after a minute.
-    await world.advance(70);
+    await world.advance(OVER_SECONDS);
     return {
       [resumes.runId]: "DONE",
       [fails.runId]: "FAILED",
@@ -231,5 +235,5 @@ describe("kill -9 of a reconciler", () => {
       await world.heal(Object.keys(trial), survivor);
       await world.audit(trial);
     }
-  }, 60_000);
+  });
 });

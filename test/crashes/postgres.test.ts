@@ -11,7 +11,6 @@ const world = await crashWorld({ db: cluster.db });
 const tight = await crashWorld({ db: small.db, maxConnections: 1 });
 
 const RUNS = 30;
-// A timeout is not what is tested: on a busy machine a second is soon over.
 const MANY = { steps: 5, delay: 50, timeout: "4s" };
 const NAMES = ["s1", "s2", "s3", "s4", "s5"];
 
@@ -20,14 +19,11 @@ async function submitAll(where: CrashWorld, count: number, workflow: string, inp
   return Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const key = `${workflow}-${index}-${performance.now()}`;
-      return until(
-        "an admission",
-        () =>
-          where.submit(workflow, input, { key }).then(
-            ({ runId }) => runId,
-            () => undefined,
-          ),
-        20_000,
+      return until("an admission", () =>
+        where.submit(workflow, input, { key }).then(
+          ({ runId }) => runId,
+          () => undefined,
+        ),
       );
     }),
   );
@@ -58,7 +54,7 @@ test("an immediate stop and a restart under load: nothing is lost, nothing settl
   await world.audit(doneAll(runIds));
   for (const runId of runIds) expectSteps(world, runId);
   expect(workers.map((worker) => worker.alive())).toEqual([true, true, true]);
-}, 60_000);
+});
 
 test("a ledger that is read-only for a while: no false success, and the runs go on", async () => {
   const operator = new pg.Client({ connectionString: world.db.adminUrl });
@@ -99,7 +95,7 @@ test("a ledger that is read-only for a while: no false success, and the runs go 
   await world.audit(doneAll(runIds));
   for (const runId of runIds) expectSteps(world, runId);
   expect(workers.map((worker) => worker.alive())).toEqual([true, true]);
-}, 60_000);
+});
 
 test("the connections of thirty workers on a server that gives ten: nothing is lost, and nobody ends", async () => {
   const workers = await startAll(tight, 3, { batchSize: 10, poolSize: 10 });
@@ -117,4 +113,4 @@ test("the connections of thirty workers on a server that gives ten: nothing is l
   await tight.audit(doneAll(runIds));
   for (const runId of runIds) expectSteps(tight, runId);
   expect(workers.map((worker) => worker.alive())).toEqual([true, true, true]);
-}, 60_000);
+});

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { crashWorld } from "../support/crash-world.ts";
+import { HANDS_OVER, crashWorld } from "../support/crash-world.ts";
 import { faultyQueue, mortalQueue } from "../support/sqs-faults.ts";
 import { until } from "../support/wait.ts";
 
@@ -25,16 +25,19 @@ const expectOnce = async (runIds: readonly string[]) => {
 test("SQS is away for ten minutes, and forgets everything: every run is done once all the same", async () => {
   const before = await submit(2);
   // One run is in the middle, and must hand over while there is nobody to hand over to.
-  const { runId: moving } = await world.submit("many", { steps: 8, delay: 300, timeout: "1s" });
+  const { runId: moving } = await world.submit("many", { ...HANDS_OVER, steps: 8 });
   const messages = await world.receive();
-  const carrying = worker.work(
+  let during: string[] = [];
+  const carried = await world.workShortly(
+    worker,
     messages.filter((one) => one.body.includes(moving)),
-    4_500,
+    moving,
+    async () => {
+      await sqs.stop();
+      during = await submit(2);
+    },
   );
-  await until("its first step", () => stub.names(moving).length > 0);
-  await sqs.stop();
-  const during = await submit(2);
-  expect(await carrying).toMatchObject({ kind: "answered" });
+  expect(carried).toMatchObject({ kind: "answered" });
   expect(await world.statusOf(moving)).toBe("QUEUED");
   let tries = 0;
   for (let minute = 1; minute <= 10; minute += 1) {
@@ -53,7 +56,7 @@ test("SQS is away for ten minutes, and forgets everything: every run is done onc
   await expectOnce([...before, ...during]);
   expect(stub.names(moving)).toEqual(["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]);
   expect(worker.alive()).toBe(true);
-}, 60_000);
+});
 
 test("messages that are confirmed and never arrive are published again", async () => {
   faults.drop = 3;
@@ -113,10 +116,10 @@ test("throttled and lost answers of every call: nothing is lost, nothing done tw
 test("a worker whose own calls to SQS are refused or not answered hands over all the same", async () => {
   for (const point of ["queue.before-publish", "queue.after-publish"] as const) {
     await worker.faults([{ point, action: "lose", times: 100 }]);
-    const { runId } = await world.submit("many", { steps: 2, delay: 400, timeout: "1s" });
+    const { runId } = await world.submit("many", HANDS_OVER);
     const [message] = (await world.receive()).filter((one) => one.body.includes(runId));
     if (message === undefined) throw new Error("no message");
-    expect(await worker.work([message], 3_300)).toEqual({
+    expect(await world.workShortly(worker, [message], runId)).toEqual({
       kind: "answered",
       value: { batchItemFailures: [] },
     });

@@ -35,7 +35,7 @@ beforeAll(async () => {
   write(project, { "package.json": "{}\n" });
   const tarballs = packages.map(({ tarball }) => tarball);
   await output("npm", ["install", ...QUIET, ...tarballs, "zod@4", "@types/node@24"], project);
-}, 240_000);
+});
 
 afterAll(() => {
   rmSync(base, { recursive: true, force: true });
@@ -118,7 +118,7 @@ describe("a project that has installed them", () => {
       ok: true,
       runs: ["hello", "sum"].map((workflow) => expect.objectContaining({ workflow, status: "DONE" })),
     });
-  }, 120_000);
+  });
 
   it("can use the types of every entry point", async () => {
     const entries = packages.flatMap(({ name, manifest }) =>
@@ -130,7 +130,7 @@ describe("a project that has installed them", () => {
       "entries/tsconfig.json": tsconfig(["entries.ts"], ["node"]),
     });
     await output(process.execPath, [TSC, "--project", "entries"], project);
-  }, 60_000);
+  });
 
   it.each(["npm", "pnpm"])(
     "gets two files from `ghouls init` where it uses %s already, and no other change",

@@ -1,6 +1,12 @@
 import { expect } from "vitest";
-import { isTerminalRun, type QueuePort, type ReceivedMessage, type RunStatus } from "@ghouls/core";
-import { TIMING, WORKFLOWS, type CrashSettings } from "./crash-workflows.ts";
+import {
+  durationMs,
+  isTerminalRun,
+  type QueuePort,
+  type ReceivedMessage,
+  type RunStatus,
+} from "@ghouls/core";
+import { FUNCTION_TIMEOUT, TIMING, WORKFLOWS, type CrashSettings } from "./crash-workflows.ts";
 import type { TestDatabase } from "./database.ts";
 import { letGo, startWorker, type Invocation, type WorkerProcess } from "./fault-driver.ts";
 import { httpStub, type HttpStub } from "./http-stub.ts";
@@ -16,6 +22,13 @@ export interface CrashWorld extends World {
   receive(max?: number): Promise<readonly ReceivedMessage[]>;
   /** Takes what is visible, hands it to a worker and deletes what its answer lets go. Undefined where nothing is. */
   step(worker: WorkerProcess, remainingMs?: number): Promise<Invocation | undefined>;
+  /** Hands the messages of a run to a worker whose time runs out while the run's first step waits for the service. */
+  workShortly(
+    worker: WorkerProcess,
+    messages: readonly ReceivedMessage[],
+    runId: string,
+    meanwhile?: () => Promise<void>,
+  ): Promise<Invocation>;
   /** Makes messages visible again, as their visibility timeout would. */
   lapse(messages: readonly ReceivedMessage[]): Promise<void>;
   /** Moves time on, reconciles and lets the worker work, until these runs have ended. */
@@ -45,14 +58,27 @@ export interface CrashWorldOptions {
 }
 
 /** A lease and a little: after it a silent worker is judged. */
-export const LEASE_SECONDS = 2.5;
+export const LEASE_SECONDS = durationMs(TIMING.lease) / 1_000 + 0.5;
+/** What a request may still do after its process has ended. */
+export const MARGIN_SECONDS = durationMs(TIMING.actsMargin) / 1_000;
+/** After it nothing of a claim can act any more, whatever became of its worker. */
+export const OVER_SECONDS = durationMs(FUNCTION_TIMEOUT) / 1_000 + MARGIN_SECONDS + 0.5;
+
+/** A run of `many` that hands over after its first step, where less than this is left. */
+export const HANDS_OVER = { steps: 2, delay: 0, timeout: "10s" };
+const SHORT_MS = 11_000;
 
 export async function crashWorld(options: CrashWorldOptions = {}): Promise<CrashWorld> {
   const stub = await httpStub();
   const world = await testWorld({
     ...options,
     workflows: WORKFLOWS,
-    settings: { leaseMs: 2_000, beatMs: 500, actsMarginSeconds: 1, maxLosses: TIMING.maxLosses },
+    settings: {
+      leaseMs: durationMs(TIMING.lease),
+      beatMs: durationMs(TIMING.beat),
+      actsMarginSeconds: MARGIN_SECONDS,
+      maxLosses: TIMING.maxLosses,
+    },
   });
   const { db, queue, sqs, ledger } = world;
 
@@ -99,24 +125,29 @@ export async function crashWorld(options: CrashWorldOptions = {}): Promise<Crash
     stub,
     receive,
     step,
+    workShortly: async (worker, messages, runId, meanwhile = () => Promise.resolve()) => {
+      stub.hold("s1");
+      const working = worker.work(messages);
+      await until("its first step", () => stub.names(runId).length > 0 || !worker.alive());
+      await meanwhile();
+      await worker.remains(SHORT_MS);
+      stub.release("s1");
+      return working;
+    },
     lapse,
     journalOf,
     deliveriesOf,
     start: (settings = {}, databaseUrl = db.applicationUrl) =>
       startWorker({ databaseUrl, stubUrl: stub.url, sqs, settings }),
     heal: async (runIds, worker) => {
-      await until(
-        `${runIds.length} runs have ended`,
-        async () => {
-          await world.reconcile();
-          while ((await step(worker)) !== undefined);
-          const found = await statuses(runIds);
-          if (found.length === runIds.length && found.every((run) => isTerminalRun(run.status))) return true;
-          await world.advance(LEASE_SECONDS);
-          return false;
-        },
-        20_000,
-      );
+      await until(`${runIds.length} runs have ended`, async () => {
+        await world.reconcile();
+        while ((await step(worker)) !== undefined);
+        const found = await statuses(runIds);
+        if (found.length === runIds.length && found.every((run) => isTerminalRun(run.status))) return true;
+        await world.advance(LEASE_SECONDS);
+        return false;
+      });
     },
     feed: (workers) => {
       let stopped = false;
@@ -152,19 +183,15 @@ export async function crashWorld(options: CrashWorldOptions = {}): Promise<Crash
       };
     },
     finish: async (runIds, feeding) => {
-      await until(
-        `${runIds.length} runs have ended`,
-        async () => {
-          // The ledger may be out of reach for the test as well.
-          await world.reconcile().catch(() => undefined);
-          const found = await statuses(runIds).catch(() => []);
-          if (found.length === runIds.length && found.every((run) => isTerminalRun(run.status))) return true;
-          if (feeding.idle()) await world.advance(LEASE_SECONDS).catch(() => undefined);
-          await new Promise((resolve) => setTimeout(resolve, 50));
-          return false;
-        },
-        40_000,
-      );
+      await until(`${runIds.length} runs have ended`, async () => {
+        // The ledger may be out of reach for the test as well.
+        await world.reconcile().catch(() => undefined);
+        const found = await statuses(runIds).catch(() => []);
+        if (found.length === runIds.length && found.every((run) => isTerminalRun(run.status))) return true;
+        if (feeding.idle()) await world.advance(LEASE_SECONDS).catch(() => undefined);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return false;
+      });
     },
     statusOf: async (runId) => (await statuses([runId]))[0]?.status as RunStatus,
     audit: async (expected, effects = ["pay"]) => {

@@ -15,6 +15,7 @@ type Mode = "up" | "throttled" | "silent";
 export interface TestDynamo {
   readonly endpoint: string;
   readonly table: string;
+  /** A hint that waits long for an answer, but not for one that never comes. */
   open(faults?: FaultInjector): DynamoHint;
   /** Of the calls with this name only, such as "UpdateItem", where one is given. */
   be(mode: Mode, call?: string): void;
@@ -88,17 +89,30 @@ export async function testDynamo(): Promise<TestDynamo> {
     table,
     calls,
     open: (faults = noFaults) => {
-      const hint = openDynamoHint({
-        region: "us-east-1",
-        endpoint,
-        credentials: CREDENTIALS,
-        table,
-        faults,
-        requestTimeoutMs: 300,
-        maxAttempts: 1,
-      });
-      opened.push(hint);
-      return hint;
+      const [patient, hasty] = [60_000, 300].map((requestTimeoutMs) =>
+        openDynamoHint({
+          region: "us-east-1",
+          endpoint,
+          credentials: CREDENTIALS,
+          table,
+          faults,
+          connectionTimeoutMs: 60_000,
+          requestTimeoutMs,
+          maxAttempts: 1,
+        }),
+      ) as [DynamoHint, DynamoHint];
+      opened.push(patient, hasty);
+      const by = (call: string) =>
+        mode === "silent" && (hit === undefined || hit === call) ? hasty : patient;
+      return {
+        keeps: true,
+        read: () => by("GetItem").read(),
+        lower: (...values) => by("UpdateItem").lower(...values),
+        raise: (...values) => by("UpdateItem").raise(...values),
+        close: () => {
+          for (const one of [patient, hasty]) one.close();
+        },
+      };
     },
     be: (next, call) => {
       mode = next;

@@ -2,7 +2,8 @@ import { fork, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterAll } from "vitest";
 import type { ReceivedMessage } from "@ghouls/core";
-import type { CrashSettings } from "./crash-workflows.ts";
+import { durationMs } from "@ghouls/core";
+import { FUNCTION_TIMEOUT, type CrashSettings } from "./crash-workflows.ts";
 import type { Fault } from "./fault-plan.ts";
 import type { TestQueue } from "./queue.ts";
 import { CREDENTIALS } from "./queue.ts";
@@ -31,6 +32,8 @@ export interface WorkerProcess {
   /** Lets go what a fault delays. */
   go(): void;
   inspect(): Promise<Inspection>;
+  /** Leaves this much time to the invocation, from now on. */
+  remains(ms: number): Promise<void>;
   /** Hands messages over. The process is killed when the time is over, as on Lambda. */
   work(messages: readonly Handed[], remainingMs?: number): Promise<Invocation>;
   /** Runs the reconciler in this process. */
@@ -132,7 +135,7 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
     }
   };
   await ready.promise;
-  const limitMs = Number.parseInt(settings.functionTimeout ?? "10s", 10) * 1_000;
+  const limitMs = durationMs((settings.functionTimeout ?? FUNCTION_TIMEOUT) as typeof FUNCTION_TIMEOUT);
   return {
     name,
     settings,
@@ -143,6 +146,7 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
     alive: () => alive,
     faults: async (faults) => void (await ask((id) => ({ type: "faults", id, faults }))),
     go: () => send({ type: "go" }),
+    remains: async (ms) => void (await ask((id) => ({ type: "remains", id, ms }))),
     inspect: async () => valueOf(await ask((id) => ({ type: "inspect", id }))) as Inspection,
     work: (messages, remainingMs = limitMs) =>
       invoke("work", eventOf(messages, options.sqs.urls["runs"] ?? ""), remainingMs),

@@ -25,6 +25,9 @@ export interface HintWorld extends World {
   state(): Promise<HintState | undefined>;
 }
 
+/** Longer than a slow machine takes: what must not be waited for is bound by the hint's own client. */
+const PATIENCE_MS = 60_000;
+
 export async function hintWorld(options: Omit<WorldOptions, "beforeOpening">): Promise<HintWorld> {
   const dynamo = await testDynamo();
   const hint = dynamo.open();
@@ -33,7 +36,7 @@ export async function hintWorld(options: Omit<WorldOptions, "beforeOpening">): P
   const clock: Clock = { wallMs: () => start + moved, monotonicMs: () => moved };
   let lowering: () => Promise<void> = () => Promise.resolve();
   const world = await testWorld({ ...options, beforeOpening: () => lowering() });
-  lowering = createLowering({ hint, clock, log: world.deps.log });
+  lowering = createLowering({ hint, clock, log: world.deps.log, patienceMs: PATIENCE_MS });
 
   const pass: HintWorld["pass"] = async (seconds) => {
     moved += seconds * 1_000;
@@ -48,6 +51,7 @@ export async function hintWorld(options: Omit<WorldOptions, "beforeOpening">): P
       pageSize: 100,
       pageBudgetMs: 100,
       remainingMs: () => 60_000,
+      hintPatienceMs: PATIENCE_MS,
       ...overrides,
     });
   const minutes: HintWorld["minutes"] = async (count) => {

@@ -1,10 +1,10 @@
 import type { TestDatabase } from "./database.ts";
 
-/** Polls until the question is answered; what it waits for is a fact, and the time is only how long it may be absent. */
+/** Polls until the question is answered; what it waits for is a fact, and the time only ends what hangs. */
 export async function until<T>(
   what: string,
   question: () => Promise<T | undefined | false> | T | undefined | false,
-  withinMs = 10_000,
+  withinMs = 120_000,
   everyMs = 5,
 ): Promise<T> {
   const end = performance.now() + withinMs;

@@ -16,6 +16,7 @@ export type ToWorker =
       readonly remainingMs: number;
     }
   | { readonly type: "faults"; readonly id: number; readonly faults: readonly Fault[] }
+  | { readonly type: "remains"; readonly id: number; readonly ms: number }
   | { readonly type: "go" }
   | { readonly type: "inspect"; readonly id: number };
 
@@ -46,6 +47,8 @@ const config = crashConfig(settings);
 const worker = createWorker(config, overrides);
 const reconciler = createReconciler(config, overrides);
 
+/** Of the invocation that is on now. */
+let end = 0;
 let working = 0;
 let told = false;
 const endWhenIdle = (): void => {
@@ -58,7 +61,7 @@ process.on("SIGTERM", () => {
 process.on("disconnect", () => signalMyself("SIGKILL"));
 
 async function invoke(message: Extract<ToWorker, { type: "invoke" }>): Promise<unknown> {
-  const end = performance.now() + message.remainingMs;
+  end = performance.now() + message.remainingMs;
   const context = {
     awsRequestId: String(message.id),
     getRemainingTimeInMillis: () => Math.max(0, Math.floor(end - performance.now())),
@@ -70,6 +73,10 @@ process.on("message", (message: ToWorker) => {
   switch (message.type) {
     case "go":
       plan.go();
+      return;
+    case "remains":
+      end = performance.now() + message.ms;
+      tell({ type: "answer", id: message.id });
       return;
     case "faults":
       plan.set(message.faults);

@@ -63,6 +63,8 @@ export interface RuntimeOverrides {
   readonly clock?: Clock;
   /** Milliseconds to go on trying to connect to the ledger; 10,000 where absent. */
   readonly connectPatienceMs?: number;
+  /** Milliseconds that a call to the hint may take; about one second where absent, since it only saves a look. */
+  readonly hintPatienceMs?: number;
 }
 
 export const processClock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
@@ -81,7 +83,8 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     })),
   );
   const clock = overrides.clock ?? processClock;
-  const hint = hintOf(config, environment, faults);
+  const { hintPatienceMs } = overrides;
+  const hint = hintOf(config, environment, { faults, hintPatienceMs });
   const { driver, neonProxy } = environment.database;
   const { preparedStatements } = config.database;
   const ledger = openLedger({
@@ -95,7 +98,9 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     faults,
     chance: Math.random,
     answerTimeoutMs: 10_000,
-    ...(hint === undefined ? {} : { beforeOpening: createLowering({ hint, clock, log }) }),
+    ...(hint === undefined
+      ? {}
+      : { beforeOpening: createLowering({ hint, clock, log, patienceMs: hintPatienceMs }) }),
   });
   const queue = openSqs({
     region: environment.region,
@@ -132,7 +137,11 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
 }
 
 /** Undefined where it is turned off, or where there is no table for it: then the reconciler connects every time. */
-function hintOf(config: Config, environment: Environment, faults: FaultInjector): DynamoHint | undefined {
+function hintOf(
+  config: Config,
+  environment: Environment,
+  { faults, hintPatienceMs: patienceMs }: { faults: FaultInjector; hintPatienceMs: number | undefined },
+): DynamoHint | undefined {
   const { region, dynamodbEndpoint: endpoint, eventsTable } = environment;
   if (!config.reconciler.hint || eventsTable === undefined) return undefined;
   return openDynamoHint({
@@ -140,6 +149,7 @@ function hintOf(config: Config, environment: Environment, faults: FaultInjector)
     ...(endpoint === undefined ? {} : { endpoint }),
     table: eventsTable,
     faults,
+    ...(patienceMs === undefined ? {} : { connectionTimeoutMs: patienceMs, requestTimeoutMs: patienceMs }),
   });
 }
 

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { isAlive, untilGone } from "./alive.ts";
 import { startChild } from "./child.ts";
 import type { DevSurroundings } from "./dev.ts";
@@ -14,7 +14,6 @@ import type { DevState } from "./state.ts";
 import { until } from "./until.support.ts";
 
 // Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "ghouls-dev-"));
 chmodSync(folder, 0o755);

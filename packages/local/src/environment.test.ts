@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { untilGone } from "./alive.ts";
 import { entryPoint, startChild, untilReady } from "./child.ts";
 import type { Environment } from "./environment.ts";
@@ -12,7 +12,6 @@ import type { HostLog } from "./log.ts";
 import { until } from "./until.support.ts";
 
 // Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const HANDLERS = new URL("./fake-handlers.support.ts", import.meta.url).href;
 const folder = mkdtempSync(join(tmpdir(), "ghouls-environment-"));

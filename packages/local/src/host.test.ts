@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { isAlive, untilGone } from "./alive.ts";
 import { cleanEnv, fakeParts } from "./fake-parts.support.ts";
 import type { Host, HostOptions } from "./host.ts";
@@ -24,7 +24,6 @@ import type { DevState } from "./state.ts";
 import { until } from "./until.support.ts";
 
 // Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "ghouls-host-"));
 chmodSync(folder, 0o755);

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { isAlive, untilGone } from "./alive.ts";
 import { freePort } from "./free-port.ts";
 import { openLog } from "./log.ts";
@@ -14,7 +14,6 @@ import type { Postgres } from "./postgres.ts";
 import { endLeftover, isInitialised, postmasterOf } from "./postmaster.ts";
 
 // Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 // PostgreSQL's own user has to reach the folder where the test runs as root.
 const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "ghouls-postgres-"));

@@ -3,13 +3,12 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { runDev } from "./dev.ts";
 import { cleanEnv } from "./fake-parts.support.ts";
 import { installedParts } from "./installed-parts.ts";
 
 // Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000 });
 
 const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "ghouls-real-"));
 chmodSync(folder, 0o755);

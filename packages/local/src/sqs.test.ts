@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openSqs } from "@ghouls/aws";
 import { noFaults } from "@ghouls/core";
 import type { Publication } from "@ghouls/core";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { cleanEnv } from "./fake-parts.support.ts";
 import { openLog } from "./log.ts";
 import type { HostLog } from "./log.ts";
@@ -13,7 +13,6 @@ import { openQueues } from "./queues.ts";
 import { startSqs, visibilitySeconds } from "./sqs.ts";
 
 // Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const folder = mkdtempSync(join(tmpdir(), "ghouls-sqs-"));
 const QUEUE = { batchSize: 1, concurrency: 1, functionTimeout: "15m" } as const;

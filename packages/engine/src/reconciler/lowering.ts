@@ -6,7 +6,7 @@ export interface LoweringOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /** What a lowering may take, in milliseconds; 1,000 by default. What it stands before does not wait longer. */
-  readonly patienceMs?: number;
+  readonly patienceMs?: number | undefined;
 }
 
 /**

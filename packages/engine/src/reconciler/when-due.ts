@@ -9,7 +9,7 @@ export interface ReconcileWhenDueOptions extends ReconcileOptions {
   readonly hint: WakeHint;
   readonly clock: Pick<Clock, "wallMs">;
   /** What one call to the hint may take, in milliseconds; 1,500 by default. */
-  readonly hintPatienceMs?: number;
+  readonly hintPatienceMs?: number | undefined;
 }
 
 /** Nothing was connected to: the ledger need not be looked at before `until`. */

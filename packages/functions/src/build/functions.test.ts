@@ -2,14 +2,11 @@ import { spawnSync } from "node:child_process";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { digestManifest, loadConfig } from "ghouls";
 import { buildFunctions } from "./functions.ts";
 import { CONFIG, HELLO, project } from "./project.support.ts";
 import { buildSources } from "./sources.ts";
-
-// A build parses more than a thousand files twice.
-vi.setConfig({ testTimeout: 300_000 });
 
 const build = (root: string, out = "built") =>
   buildFunctions({ config: join(root, "ghouls.config.ts"), out: join(root, out) });

@@ -2,13 +2,10 @@ import { spawnSync } from "node:child_process";
 import { cp, mkdir, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, it, test, vi } from "vitest";
+import { expect, it, test } from "vitest";
 import { buildFunctions } from "./functions.ts";
 import { askedOf, outsideFiles } from "./outside.ts";
 import { CONFIG, folder, project } from "./project.support.ts";
-
-// A build parses more than a thousand files twice.
-vi.setConfig({ testTimeout: 300_000 });
 
 const manifest = (name: string, more: object) => JSON.stringify({ name, version: "1.0.0", ...more });
 const ESM = (word: string) => `export const word = "${word}";\n`;

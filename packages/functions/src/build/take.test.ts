@@ -1,13 +1,10 @@
 import { appendFile, cp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { buildFunctions, takeBuild, type Built } from "./functions.ts";
 import { MARK } from "./place.ts";
 import { CONFIG, HELLO, folder, project } from "./project.support.ts";
-
-// The first of them builds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
 
 let from: string;
 let built: Built;

@@ -30,6 +30,7 @@ export function createReconciler(
       log,
       settings,
       decisionSources,
+      hintPatienceMs: overrides.hintPatienceMs,
       pageSize: PAGE_SIZE,
       pageBudgetMs: PAGE_BUDGET_MS,
       remainingMs: () => context.getRemainingTimeInMillis(),

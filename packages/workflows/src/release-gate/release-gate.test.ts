@@ -197,14 +197,14 @@ test("no step result nears the journal's limit of 1 MiB, for 3,000 packages that
   expect(
     Math.max(...[...journal.values(), JSON.stringify(verdict)].map((text) => Buffer.byteLength(text))),
   ).toBeLessThan(900_000);
-}, 30_000);
+});
 
 test("by default the output goes to output/<run id> below the current folder, and this repository is judged", async () => {
   const cwd = vi.spyOn(process, "cwd").mockReturnValue(folder);
   const verdict = await run({}).finally(() => cwd.mockRestore());
   expect(verdict.bom.path).toBe(join(folder, "output", "run-1", "bom.json"));
   expect(verdict).toMatchObject({ decision: "PASSED", questions: [] });
-}, 30_000);
+});
 
 test("an input with a key that is spelled wrong is refused, not run on this repository's lockfile", () => {
   expect(releaseGate.input.safeParse({ lockFile: "x" }).success).toBe(false);
