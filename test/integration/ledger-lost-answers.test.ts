@@ -128,6 +128,24 @@ const writes: readonly Write[] = [
     },
   },
   {
+    statement: "runs.adopt",
+    prepare: () => makeRun(db, { status: "RUNNING" }),
+    write: (run) =>
+      ledger.runs.adoptIfClaimed(
+        { ...run, workflow: { name: "hello", version: 1, digest: "hello@1" }, checkpointGeneration: null },
+        { name: "hello", version: 2, digest: "hello@2" },
+        { workflowDigest: "hello@2", journalLength: 0, journalDigest: "j" },
+      ),
+    answer: () => true,
+    holds: async (run) => {
+      const [row] = await db.admin(
+        "select workflow_version as version, workflow_digest as digest from ghouls.runs where run_id = $1",
+        [run.runId],
+      );
+      expect(row).toEqual({ version: 2, digest: "hello@2" });
+    },
+  },
+  {
     statement: "deliveries.release",
     prepare: () => makeRun(db, { deliveryStatus: "HELD" }),
     // Whoever releases reads the run afterwards; "nothing to release" is then no contradiction.

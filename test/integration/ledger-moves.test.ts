@@ -144,6 +144,16 @@ const moves: readonly {
     move: (on, run) => on.runs.clearAbsenceIfClaimed(run),
   },
   {
+    name: "adopt",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: (on, run) =>
+      on.runs.adoptIfClaimed(
+        { ...run, workflow: { name: "hello", version: 1, digest: "hello@1" }, checkpointGeneration: 1 },
+        { name: "hello", version: 2, digest: "hello@2" },
+        { workflowDigest: "hello@2", journalLength: 0, journalDigest: "j" },
+      ),
+  },
+  {
     name: "intent",
     may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
     move: (on, run) => on.intents.openIfClaimed(run, FIRST_CALL, 1),

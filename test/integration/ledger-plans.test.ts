@@ -185,7 +185,12 @@ const cases: readonly Case[] = [
     values: () => [...claimOf(running), "2026-12-01T00:00:00Z", true],
   },
   { name: "runs.clear-absence", rows: 1, values: () => claimOf(running) },
-  { name: "workflows.build-of", rows: 1, values: () => ["workflow-7", 1, "d"] },
+  {
+    name: "runs.adopt",
+    rows: 2,
+    values: () => [...claimOf(running), ["hello@1", "d"], 2, "d", true, 0, "j"],
+  },
+  { name: "workflows.build-of", rows: 1, values: () => ["workflow-7", "d"] },
   { name: "runs.cancel", rows: 2, values: () => ["acme", running.runId, "user:ada", "why", 60] },
   { name: "runs.end-if-contained", rows: 2, values: () => ["acme", running.runId] },
   { name: "items.due", rows: 100, values: () => [100, ...NOTHING_BEFORE] },

@@ -1,4 +1,4 @@
-import type { Claim } from "@ghouls/core";
+import type { Claim, WorkflowPin } from "@ghouls/core";
 import type { Executor } from "./database.ts";
 import { CLAIM_STATES, heldBy } from "./fence.ts";
 import { rows } from "./rows.ts";
@@ -104,6 +104,37 @@ where run.tenant_id = held.tenant_id and run.run_id = held.run_id
 returning run.run_id`,
 );
 
+/**
+ * The run goes on under another pin. A checkpoint proves what the next hop starts from: where the delivery needs one, there
+ * is a new one under the new digest, of the same journal. Repeating it changes nothing but the generation.
+ */
+const ADOPT = writeStatement(
+  "runs.adopt",
+  `
+with ${heldBy(CLAIM_STATES)}, moved as (
+  update ghouls.runs run
+  set workflow_version = $6, workflow_digest = $7, workflow_absent_since = null,
+    generation = run.generation + case when $8::boolean then 1 else 0 end
+  from held
+  where run.tenant_id = held.tenant_id and run.run_id = held.run_id and held.journal_length = $9
+    and run.workflow_digest = any($5::text[])
+  returning run.tenant_id, run.run_id, run.generation, held.seq
+), checkpoint as (
+  insert into ghouls.checkpoints (tenant_id, run_id, generation, seq, workflow_digest, journal_length, journal_digest, created_at)
+  select moved.tenant_id, moved.run_id, moved.generation, moved.seq, $7, $9, $10, ghouls.clock()
+  from moved
+  where $8::boolean
+  returning tenant_id, run_id, seq, generation
+), carried as (
+  update ghouls.deliveries d
+  set checkpoint_generation = checkpoint.generation
+  from checkpoint
+  where d.tenant_id = checkpoint.tenant_id and d.run_id = checkpoint.run_id and d.seq = checkpoint.seq
+  returning d.seq
+)
+select moved.run_id, carried.seq from moved left join carried on true`,
+);
+
 const HANDED_OVER = readStatement(
   "deliveries.handed-over",
   `
@@ -164,6 +195,28 @@ export async function giveDeliveryBackIfClaimed(
 /** False where the claim is gone. Repeating it changes nothing more. */
 export async function clearAbsenceIfClaimed(executor: Executor, claim: Claim): Promise<boolean> {
   return (await executor.run(CLEAR_ABSENCE, keyOf(claim))).length === 1;
+}
+
+/**
+ * Pins a claimed run to other code that carries it on from this journal. False where the claim is gone, or the run is
+ * pinned to neither its old nor its new digest.
+ */
+export async function adoptIfClaimed(
+  executor: Executor,
+  claim: Claim & { readonly workflow: WorkflowPin; readonly checkpointGeneration: number | null },
+  pin: WorkflowPin,
+  { journalLength, journalDigest }: Checkpoint,
+): Promise<boolean> {
+  const moved = await executor.run(ADOPT, [
+    ...keyOf(claim),
+    [claim.workflow.digest, pin.digest],
+    pin.version,
+    pin.digest,
+    claim.checkpointGeneration !== null,
+    journalLength,
+    journalDigest,
+  ]);
+  return moved.length === 1;
 }
 
 /** The checkpoint of a generation, or null where it is missing. */

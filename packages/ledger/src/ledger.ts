@@ -88,6 +88,7 @@ export function openLedger(options: LedgerOptions) {
       page: bind(database, reads.readRunPage),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
+      adoptIfClaimed: bind(database, handovers.adoptIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
       clearQuarantine: opening(database, beforeOpening, quarantines.clearQuarantine),

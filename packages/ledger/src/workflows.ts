@@ -18,10 +18,12 @@ const BUILD_OF = readStatement(
   `
 select w.build
 from ghouls.workflows w
-where w.name = $1 and w.version = $2 and w.digest = $3`,
+where w.name = $1 and w.digest = $2
+order by w.last_seen_at desc
+limit 1`,
 );
 
-/** Says that a build has these workflows: before it carries a run or admits one. */
+/** Says that a build carries runs of these pins: before it carries a run or admits one. */
 export async function recordWorkflows(
   executor: Executor,
   pins: readonly WorkflowPin[],
@@ -35,8 +37,11 @@ export async function recordWorkflows(
   ]);
 }
 
-/** The build that last said it has the workflow of this pin; null where none ever did. */
+/**
+ * The build that last said it carries runs of this pin; null where none ever did. A digest is of one version, but code of
+ * another version may accept it.
+ */
 export async function readBuildOf(executor: Executor, pin: WorkflowPin): Promise<string | null> {
-  const [row] = await executor.run(BUILD_OF, [pin.name, pin.version, pin.digest]);
+  const [row] = await executor.run(BUILD_OF, [pin.name, pin.digest]);
   return row === undefined ? null : rows(row).text("build");
 }

@@ -9,7 +9,7 @@ import { giveBack, handOver } from "./handover.ts";
 import { ledgerNowMs } from "./live-step.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
-import { endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
+import { adopt, endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
 import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { settle, settlementOf } from "./settle.ts";
@@ -58,8 +58,15 @@ async function carryHop(
   }
   const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
   reins.onHop(hop);
-  const end = await hop.run(loaded.input);
-  return conclude(claim, end, deps, invocation, hop);
+  const { adopts } = pinned;
+  if (adopts === undefined) return conclude(claim, await hop.run(loaded.input), deps, invocation, hop);
+  const end = await hop.run(loaded.input, () => adopt(claim, adopts, loaded.journal, deps));
+  // The word that this code may carry the run was not true. Nothing of it has run, and the run is not lost by it.
+  if (hop.disagrees() && end.kind === "failed")
+    throw new DisagreementError(
+      `workflow digest ${adopts.digest} accepts the run's, but ${end.failure.message}`,
+    );
+  return conclude({ ...claim, workflow: adopts }, end, deps, invocation, hop);
 }
 
 /** Commits the end of a hop. */
