@@ -35,6 +35,7 @@ async function oneRun(executor: Executor): Promise<void> {
     onWorkerLoss: "resume" as const,
     held: false,
     holdMs: 3_600_000,
+    startAfter: null,
   };
   await insertRunsIfKeyIsNew(executor, [newRun], { lockTimeoutMs: 2_000, publisherGraceSeconds: 15 });
   const [claim] = await claimDeliveriesIfDue(executor, [{ runId, enqueueSeq: 1, token }], {

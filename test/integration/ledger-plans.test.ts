@@ -107,7 +107,7 @@ const cases: readonly Case[] = [
     values: () => {
       const one = ["acme", randomUUID(), "new-key", "r", "hello", 1, "hello@1", "runs", 5, "", "user:ada"];
       const arrays = [...one, "[]", "1", "d", 1_000, false, 1_000].map((value) => [value]);
-      return ["2000", ...arrays, 15, ["resume"]];
+      return ["2000", ...arrays, 15, ["resume"], [1_000], ["2030-01-01T00:00:00Z"], 900];
     },
   },
   {
@@ -136,7 +136,7 @@ const cases: readonly Case[] = [
     values: () => [[running.runId], [1], [running.token]],
   },
   { name: "deliveries.unclaimed", rows: 10, values: () => [ids(), ids().map(() => 1)] },
-  { name: "deliveries.release", rows: 1, values: () => ["acme", pending.runId, 15] },
+  { name: "deliveries.release", rows: 1, values: () => ["acme", pending.runId, 15, 900] },
   {
     name: "deliveries.settle",
     rows: 1,

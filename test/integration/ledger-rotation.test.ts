@@ -71,7 +71,7 @@ describe.skipIf(pooled)("a secret", () => {
     await store.endIdle();
     const runs = Array.from({ length: 12 }, () => newRun());
     const created = await Promise.all(runs.map((run) => ledger.runs.admit([run], ADMIT)));
-    expect(created.flatMap((one) => [...one])).toEqual(runs.map((run) => run.runId));
+    expect(created.flatMap((one) => [...one.keys()])).toEqual(runs.map((run) => run.runId));
     expect(store.reads()).toBe(2);
     await store.rotate("third");
     await store.endIdle();

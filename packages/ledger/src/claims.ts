@@ -26,6 +26,8 @@ export interface ClaimedRun extends Claim {
   readonly journalLength: number;
   readonly journalBytes: number;
   readonly admittedAt: Date;
+  /** When the code of this epoch began, where that is not its admission: a delayed start, or the last restart. */
+  readonly startsAt: Date | null;
   readonly deadlineAt: Date | null;
   /** The checkpoint that the hop before left, if it left one. */
   readonly checkpointGeneration: number | null;
@@ -57,7 +59,7 @@ export interface ClaimSettings {
 
 const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at, d.acts_until, d.checkpoint_generation`;
 const RUN_OF_CLAIM = `run.workflow_name, run.workflow_version, run.workflow_digest, run.first_run_id, run.queue, run.agent,
-  run.requested_by, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at,
+  run.requested_by, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at, run.starts_at,
   run.deadline_at, run.epoch, run.journal_start, run.idle_yields, run.workflow_absent_since, run.open_items`;
 
 const CLAIM = writeStatement(
@@ -203,6 +205,7 @@ function claimedRun(row: Row): ClaimedRun {
     journalLength: r.number("journal_length"),
     journalBytes: r.number("journal_bytes"),
     admittedAt: r.date("created_at"),
+    startsAt: r.dateOrNull("starts_at"),
     deadlineAt: r.dateOrNull("deadline_at"),
     checkpointGeneration: r.numberOrNull("checkpoint_generation"),
     epoch: r.number("epoch"),

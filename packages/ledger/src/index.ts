@@ -1,5 +1,5 @@
 export { readRunsByKey, readRunsById } from "./admissions.ts";
-export type { AdmittedRun, AdmitSettings, NewRun } from "./admissions.ts";
+export type { AdmittedRun, AdmitSettings, NewRun, Start } from "./admissions.ts";
 export { executorOn, inCallersTransaction, type CallerConnection } from "./caller.ts";
 export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./claims.ts";
 export type { ConnectionOptions, ConnectionSource } from "./connections.ts";

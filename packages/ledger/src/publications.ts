@@ -46,7 +46,7 @@ with marked as materialized (
 update ghouls.deliveries d
 set publications = d.publications + 1, publication_failures = 0, publication_error = null,
   published_at = coalesce(d.published_at, ghouls.clock()),
-  next_publication_at = ghouls.clock()
+  next_publication_at = greatest(ghouls.clock(), d.due_at)
     + ($4::double precision[])[least(d.publications + 1, cardinality($4::double precision[]))] * interval '1 second'
 from marked
 where d.tenant_id = marked.tenant_id and d.run_id = marked.run_id and d.seq = marked.seq

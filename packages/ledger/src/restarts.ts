@@ -43,7 +43,8 @@ with ${heldBy(CLAIM_STATES)}, settled as (
 ), moved as (
   update ghouls.runs run
   set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1, losses = 0, idle_yields = 0,
-    epoch = run.epoch + 1, journal_start = run.journal_length, journal_bytes = 0, input_text = $7, input_digest = $8
+    epoch = run.epoch + 1, journal_start = run.journal_length, journal_bytes = 0, input_text = $7, input_digest = $8,
+    starts_at = settled.settled_at
   from settled
   where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id and run.epoch = $9
     and (select count(*) from arms_closed) >= 0 and (select count(*) from consents_closed) >= 0

@@ -69,7 +69,7 @@ export class Hop {
     this.#deps = deps;
     this.#invocation = invocation;
     this.#log = deps.logFor(claim);
-    this.#now = claim.admittedAt;
+    this.#now = claim.startsAt ?? claim.admittedAt;
     this.#writer = new JournalWriter(claim, material.journal, deps, {
       chance: deps.chance,
       mayGoOn: () => this.mayWrite() && invocation.remainingMs() > deps.settings.settleReserveMs / 2,

@@ -5,7 +5,17 @@ import { holds } from "./0004-holds.ts";
 import { overlap } from "./0005-overlap.ts";
 import { keys } from "./0006-keys.ts";
 import { waits } from "./0007-waits.ts";
+import { starts } from "./0008-starts.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
-export const MIGRATIONS: readonly Migration[] = [runs, containment, doctor, holds, overlap, keys, waits];
+export const MIGRATIONS: readonly Migration[] = [
+  runs,
+  containment,
+  doctor,
+  holds,
+  overlap,
+  keys,
+  waits,
+  starts,
+];
