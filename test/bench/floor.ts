@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { sha256 } from "@ghouls/core";
 import type { Executor } from "@ghouls/ledger";
-import { insertRunsIfKeyIsNew } from "../../packages/ledger/src/admissions.ts";
-import { claimDeliveriesIfDue } from "../../packages/ledger/src/claims.ts";
-import { settleDeliveryIfClaimed } from "../../packages/ledger/src/settlements.ts";
+import { insertRunsIfKeyIsNew } from "../../packages/ledger/src/admission/admissions.ts";
+import { claimDeliveriesIfDue } from "../../packages/ledger/src/hops/claims.ts";
+import { settleDeliveryIfClaimed } from "../../packages/ledger/src/hops/settlements.ts";
 
 /** The bare statements of a zero-step run over `pg`: no queue, no engine, no HTTP. Each is a commit of its own. */
 

@@ -1,6 +1,6 @@
 import { openLedger, type Ledger } from "@ghouls/ledger";
-import { spreadOf, type Spread } from "./report.ts";
 import type { Parts } from "./parts.ts";
+import { spreadOf, type Spread } from "./spread.ts";
 
 /** What the reconciler asks for, a page each, and what it finds: the time of each in ms. */
 export interface Parked {

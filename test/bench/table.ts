@@ -1,6 +1,7 @@
 import type { StatementCounts } from "./counters.ts";
 import type { Phase, Round } from "./phases.ts";
-import { spreadOf, type Report, type Spread, type Summary } from "./report.ts";
+import type { Report, Summary } from "./report.ts";
+import { spreadOf, type Spread } from "./spread.ts";
 
 /** The report for people. */
 export function table(report: Report): string {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { LedgerError, executorOn, type Ledger } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
 import { cannotHold } from "../support/servers.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { LedgerError, type NewRun } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, statusesOf, type MadeRun } from "../support/factories.ts";
 import { ADMIT, CLAIM, newRun } from "../support/new-run.ts";

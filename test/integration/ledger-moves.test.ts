@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { canMove, isTerminalRun, statesOf, type DeliveryStatus, type RunStatus } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
-import { deliveryMayBecome, runMayBecome } from "../../packages/ledger/src/fence.ts";
+import { deliveryMayBecome, runMayBecome } from "../../packages/ledger/src/sql/fence.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, type MadeRun } from "../support/factories.ts";
 

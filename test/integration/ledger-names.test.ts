@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from "vitest";
 import { migrate, type DatabaseOptions, type Ledger } from "@ghouls/ledger";
-import { Database } from "../../packages/ledger/src/database.ts";
-import type { Statement } from "../../packages/ledger/src/statement.ts";
+import { Database } from "../../packages/ledger/src/connection/database.ts";
+import type { Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { ADMIT, newRun } from "../support/new-run.ts";
 import { cannotHold } from "../support/servers.ts";

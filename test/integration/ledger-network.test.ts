@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { LedgerError, type DatabaseOptions, type Executor, type Ledger } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
 import { cannotHold } from "../support/servers.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import "@ghouls/ledger";
-import { STATEMENTS } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, type MadeRun } from "../support/factories.ts";
 import { explain, type PlanValue } from "../support/plans.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConnectionSource } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
 import { ADMIT, newRun } from "../support/new-run.ts";

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo } from "node:net";
 import { afterAll, afterEach, describe, expect, inject, test } from "vitest";
 import { migrate, type LedgerError, type DatabaseOptions } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { emptyDatabase } from "../support/empty-database.ts";
 import { makeRun } from "../support/factories.ts";

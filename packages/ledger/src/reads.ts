@@ -8,9 +8,9 @@ import type {
   Run,
   RunStatus,
 } from "@ghouls/core";
-import type { Executor, Row } from "./database.ts";
-import { rows, type RowOf } from "./rows.ts";
-import { readStatement } from "./statement.ts";
+import type { Executor, Row } from "./connection/database.ts";
+import { rows, type RowOf } from "./sql/rows.ts";
+import { readStatement } from "./sql/statement.ts";
 
 const RUN = `run.tenant_id, run.run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
   run.queue, run.priority, run.agent, run.requested_by, run.status, run.enqueue_seq, run.journal_length, run.error_code,
