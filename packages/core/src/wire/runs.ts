@@ -1,0 +1,136 @@
+import * as z from "zod";
+import { CALL_KINDS } from "../call.ts";
+import { RUN_FAILURE_CODES } from "../run.ts";
+import { DELIVERY_CAUSES, DELIVERY_OUTCOMES, statesOf } from "../transitions.ts";
+import { WorkflowRef } from "./admission.ts";
+import { time } from "./frame.ts";
+import { OpenWait } from "./waits.ts";
+
+const Flag = z.object({ reason: z.string(), at: time });
+
+export const RunSummary = z.object({
+  runId: z.string(),
+  workflow: WorkflowRef,
+  status: z.enum(statesOf("run")),
+  queue: z.string(),
+  priority: z.int(),
+  agent: z.string().nullable(),
+  idempotencyKey: z.string().nullable(),
+  requestedBy: z.string(),
+  enqueueSeq: z.int(),
+  steps: z.int(),
+  errorCode: z.string().nullable(),
+  attention: Flag.nullable(),
+  quarantine: Flag.nullable(),
+  pausedAt: time.nullable(),
+  deadlineAt: time.nullable(),
+  createdAt: time,
+  /** When its code starts, or has started anew by `ctx.restart`; null where it started at once. */
+  startsAt: time.nullable(),
+  startedAt: time.nullable(),
+  finishedAt: time.nullable(),
+});
+export type RunSummary = z.infer<typeof RunSummary>;
+
+export const RunError = z.object({
+  code: z.enum(RUN_FAILURE_CODES),
+  name: z.string(),
+  message: z.string(),
+  stack: z.string().optional(),
+  step: z.string().optional(),
+});
+
+/** One thing that a run started and that may still act, or whose outcome nobody knows. */
+export const ContainmentItem = z.object({
+  id: z.string(),
+  kind: z.enum(["worker", "effect"]),
+  /** The worker's name, or the effect's step. */
+  subject: z.string(),
+  enqueueSeq: z.int(),
+  /** When nothing of it can still act; null where only a word can tell. */
+  overAt: time.nullable(),
+  createdAt: time,
+  acknowledgedAt: time.nullable(),
+  acknowledgedBy: z.string().nullable(),
+  acknowledgement: z.string().nullable(),
+});
+export type ContainmentItem = z.infer<typeof ContainmentItem>;
+
+export const RunView = RunSummary.extend({
+  /** What it waits for, the oldest first. */
+  waits: z.array(OpenWait),
+  /** Null also where retention has emptied it. */
+  input: z.unknown(),
+  output: z.unknown(),
+  error: RunError.nullable(),
+  /** All of it must be acknowledged before the run is DONE, FAILED or CANCELLED. */
+  containment: z.array(ContainmentItem),
+});
+export type RunView = z.infer<typeof RunView>;
+
+export const RunPage = z.object({ runs: z.array(RunSummary), nextCursor: z.string().nullable() });
+export type RunPage = z.infer<typeof RunPage>;
+
+export const TimelineEntry = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("admitted"), at: time }),
+  z.object({
+    kind: z.literal("delivery"),
+    at: time,
+    enqueueSeq: z.int(),
+    cause: z.enum(DELIVERY_CAUSES),
+    status: z.enum(statesOf("delivery")),
+    dueAt: time,
+  }),
+  z.object({ kind: z.literal("published"), at: time, enqueueSeq: z.int(), publications: z.int() }),
+  z.object({ kind: z.literal("claimed"), at: time, enqueueSeq: z.int(), worker: z.string() }),
+  z.object({
+    kind: z.literal("step"),
+    at: time,
+    enqueueSeq: z.int(),
+    ordinal: z.int(),
+    /** A step, or a wait that has closed. */
+    call: z.enum(CALL_KINDS),
+    name: z.string(),
+    nth: z.int(),
+    outcome: z.enum(["ok", "error"]),
+    tries: z.int(),
+    startedAt: time,
+  }),
+  z.object({
+    kind: z.literal("worker_ended"),
+    at: time,
+    enqueueSeq: z.int(),
+    worker: z.string(),
+    how: z.string(),
+  }),
+  z.object({
+    kind: z.literal("settled"),
+    at: time,
+    enqueueSeq: z.int(),
+    outcome: z.enum(DELIVERY_OUTCOMES),
+  }),
+  z.object({ kind: z.literal("fenced"), at: time, enqueueSeq: z.int() }),
+  z.object({
+    kind: z.literal("finished"),
+    at: time,
+    status: z.enum(statesOf("run")),
+    errorCode: z.string().nullable(),
+  }),
+]);
+export type TimelineEntry = z.infer<typeof TimelineEntry>;
+
+export const Timeline = z.object({
+  runId: z.string(),
+  status: z.enum(statesOf("run")),
+  entries: z.array(TimelineEntry),
+});
+export type Timeline = z.infer<typeof Timeline>;
+
+export const WorkflowView = WorkflowRef.extend({
+  queue: z.string(),
+  onWorkerLoss: z.enum(["resume", "fail"]),
+  inputSchema: z.unknown(),
+  outputSchema: z.unknown(),
+});
+export const WorkflowList = z.object({ workflows: z.array(WorkflowView) });
+export type WorkflowList = z.infer<typeof WorkflowList>;
