@@ -12,6 +12,8 @@ export interface LocalHost {
     /** 0 for any; where undefined, the host chooses. */
     readonly port: number | undefined;
     readonly once: boolean;
+    /** Whether what is saved is run. */
+    readonly watch: boolean;
     readonly json: boolean;
   }): Promise<number>;
 }

@@ -13,6 +13,7 @@ import * as admissions from "./admissions.ts";
 import * as claims from "./claims.ts";
 import * as journal from "./journal.ts";
 import { readNextLook } from "./next-look.ts";
+import * as pinned from "./pinned.ts";
 import * as publications from "./publications.ts";
 import * as reads from "./reads.ts";
 import * as settlements from "./settlements.ts";
@@ -77,6 +78,7 @@ export function openLedger(options: LedgerOptions) {
       byId: bind(database, admissions.readRunsById),
       get: bind(database, reads.readRun),
       page: bind(database, reads.readRunPage),
+      openOfPins: bind(database, pinned.countOpenRunsOfPins),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),

@@ -1,14 +1,15 @@
-import type { ApiProcess } from "./api.ts";
 import type { Database } from "./database.ts";
 import type { Functions } from "./functions.ts";
 import type { HostLog } from "./log.ts";
+import type { CodeState } from "./reload.ts";
 import type { Queues } from "./queues.ts";
 import type { DevState, StateFile } from "./state.ts";
 
 export interface Board {
   update(change: {
-    api?: Pick<ApiProcess, "url" | "pid">;
+    api?: { readonly url: string; readonly pid: number };
     functions?: ReturnType<Functions["processes"]>;
+    code?: CodeState;
   }): Promise<void>;
 }
 
@@ -33,7 +34,14 @@ export function createBoard(
         ...(current.functions ?? []),
       ];
       const { endpoint } = queues.connection;
-      const state = { apiUrl: current.api.url, databaseUrl: database.url, tokens, processes };
+      const { code } = current;
+      const state = {
+        apiUrl: current.api.url,
+        databaseUrl: database.url,
+        tokens,
+        processes,
+        ...(code === undefined ? {} : { code }),
+      };
       await file
         .write(endpoint === undefined ? state : { ...state, sqsUrl: endpoint })
         .catch((error: unknown) => log.line("host", `dev.json cannot be written: ${String(error)}`));

@@ -37,6 +37,8 @@ export function functionEnvironment(
     ...kept,
     DATABASE_URL: databaseUrl,
     GHOULS_SCHEMA: schema,
+    // Here workflows are written; who does not want it says 0.
+    GHOULS_REPLAY_CHECK: env["GHOULS_REPLAY_CHECK"] ?? "1",
     AWS_REGION: region,
     ...(endpoint === undefined ? {} : { AWS_ENDPOINT_URL: endpoint }),
     ...(credentials === undefined
@@ -46,11 +48,14 @@ export function functionEnvironment(
   };
 }
 
+/** Whose the runs are that are asked for with the tokens of this host. */
+export const DEV_TENANT = "default";
+
 /** The tokens of a start, as the API's development authenticator takes them. */
 export function devTokens(tokens: DevState["tokens"]): string {
   const entries = Object.entries(tokens).map(([role, token]) => [
     token,
-    { tenantId: "default", subject: role, roles: [role] },
+    { tenantId: DEV_TENANT, subject: role, roles: [role] },
   ]);
   return JSON.stringify(Object.fromEntries(entries));
 }

@@ -18,6 +18,8 @@ export interface DevOptions {
   readonly port: number | undefined;
   /** Carries the example runs to their end, then exits. */
   readonly once: boolean;
+  /** Runs what is saved, but with `once`; true by default. */
+  readonly watch?: boolean;
   /** Prints for programs: one line when it is up, the last line of `once` alone, refusals as JSON. */
   readonly json?: boolean;
 }
@@ -112,6 +114,7 @@ async function hostOptions(options: DevOptions, around: DevSurroundings): Promis
     print: around.err,
     printLog: options.once ? () => undefined : (line) => showLog(line, around.err),
     parts: await around.parts(),
+    watch: options.watch !== false && !options.once,
   };
 }
 

@@ -9,6 +9,19 @@ interface Context {
   getRemainingTimeInMillis(): number;
 }
 
+/** Of a configuration that is a file, the file alone. */
+export function modulesOf(path: string) {
+  return { modules: existsSync(path) ? [path] : [] };
+}
+
+/** One workflow, whose digest is the file's text. */
+export async function digestManifest(
+  config: { readonly path: string },
+  read: (file: string) => Promise<string>,
+): Promise<Record<string, string>> {
+  return existsSync(config.path) ? { "hello@1": await read(config.path) } : {};
+}
+
 export async function loadConfig(path: string) {
   if (path.endsWith("broken.config.ts")) throw new Error("the configuration is broken");
   const queue = { batchSize: 2, concurrency: 2, functionTimeout: "5s" } as const;
@@ -24,6 +37,8 @@ export async function loadConfig(path: string) {
     ],
     databaseSchema: "ghouls",
     actsMarginSeconds: 1,
+    leaseMs: 120_000,
+    beatMs: 30_000,
   };
 }
 

@@ -17,6 +17,7 @@ export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
         return over.migrationFails === true ? Promise.reject(new Error("no such table")) : Promise.resolve();
       },
       openLedger: () => ({
+        runs: { openOfPins: () => Promise.resolve([]) },
         deliveries: {
           recordWorkerEnd: ({ worker, how }) => {
             notes.push(`ended ${worker}: ${how}`);

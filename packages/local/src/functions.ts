@@ -1,18 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { durationMs } from "@ghouls/core";
-import type { QueuePort } from "@ghouls/core";
 import { entryPoint } from "./child.ts";
 import type { Environment } from "./environment.ts";
 import { startEnvironment } from "./environment.ts";
 import { createFunction } from "./function.ts";
 import type { LocalFunction } from "./function.ts";
+import type { InvocationResult } from "./lambda-table.ts";
 import type { HostLog } from "./log.ts";
-import type { Mapping } from "./mapping.ts";
-import { startMapping } from "./mapping.ts";
 import type { LoadedConfig } from "./parts.ts";
-import type { Schedule } from "./schedule.ts";
-import { startSchedule } from "./schedule.ts";
-import { arnOf } from "./sqs-event.ts";
 import type { ProcessEntry } from "./state.ts";
 
 const INIT_TIMEOUT_MS = 60_000;
@@ -20,17 +15,13 @@ const INIT_TIMEOUT_MS = 60_000;
 const RECONCILER_TIMEOUT_MS = 60_000;
 
 export interface FunctionsOptions {
-  readonly config: LoadedConfig;
+  readonly config: Pick<LoadedConfig, "path" | "queues">;
+  /** The file with the code that its processes run; what is on the disk where absent. */
+  readonly code?: string;
   /** The module that exports loadConfig, createWorker and createReconciler. */
   readonly handlers: string;
   readonly env: NodeJS.ProcessEnv;
   readonly log: HostLog;
-  readonly queuePort: QueuePort;
-  readonly queueUrls: Readonly<Record<string, string>>;
-  readonly region: string;
-  readonly reconcileEveryMs: number;
-  /** How long work under way may go on after `stop`, in milliseconds. */
-  readonly drainMs: number;
   /** Told the living processes whenever one comes or goes. */
   readonly onChange: (processes: readonly ProcessEntry[]) => Promise<void>;
   /** Told once for each worker process that has ended. */
@@ -39,11 +30,13 @@ export interface FunctionsOptions {
 
 /** The worker of each queue and the reconciler, each as a function of its own. */
 export interface Functions {
-  /** Lets messages and the schedule in. */
-  open(): void;
+  /** Hands an event to the worker of a queue, or to the reconciler where none is named. Never rejects. */
+  invoke(queue: string | undefined, event: unknown): Promise<InvocationResult>;
   processes(): readonly ProcessEntry[];
-  /** Takes nothing new, waits up to `drainMs` for what is under way, and ends all processes. */
-  stop(): Promise<void>;
+  /** Tells the workers to hand over what they carry. */
+  drain(): void;
+  /** Waits up to `graceMs` for what is under way, and ends all processes. */
+  close(graceMs: number): Promise<void>;
   kill(): void;
 }
 
@@ -64,28 +57,29 @@ export async function startFunctions(options: FunctionsOptions): Promise<Functio
   }
   const reconciler = deploy(options, "reconciler", undefined, RECONCILER_TIMEOUT_MS, changed);
   deployed.push({ role: "reconciler", queue: undefined, function: reconciler });
+  const close = async (graceMs: number): Promise<void> => {
+    await Promise.all(deployed.map((each) => each.function.close(graceMs)));
+  };
   const warm = await Promise.allSettled(deployed.map((each) => each.function.warm()));
   const failure = warm.find((result) => result.status === "rejected");
   if (failure !== undefined) {
-    await Promise.all(deployed.map((each) => each.function.close(0)));
+    await close(0);
     throw failure.reason;
   }
-  const sources: (Mapping | Schedule)[] = [];
+  const environments = (): readonly Environment[] => deployed.flatMap((each) => each.function.environments());
   return {
-    open: () => {
-      sources.push(...deployed.map((each) => connect(options, each)));
-    },
+    invoke: (queue, event) =>
+      deployed.find((each) => each.queue === queue)?.function.invoke(event) ??
+      Promise.resolve({ ok: false, reason: `no function serves the queue ${queue}` }),
     processes,
-    stop: async () => {
-      for (const each of deployed) {
+    drain: () => {
+      for (const each of deployed)
         if (each.role === "worker")
           for (const environment of each.function.environments()) environment.drain();
-      }
-      await Promise.all(sources.map((source) => source.stop(options.drainMs)));
-      await Promise.all(deployed.map((each) => each.function.close(0)));
     },
+    close,
     kill: () => {
-      for (const each of deployed) for (const environment of each.function.environments()) environment.kill();
+      for (const environment of environments()) environment.kill();
     },
   };
 }
@@ -103,7 +97,12 @@ function deploy(
       startEnvironment({
         worker: `${queue ?? role}-${randomBytes(5).toString("hex")}`,
         entry: entryPoint("function"),
-        args: [options.handlers, factory, options.config.path],
+        args: [
+          options.handlers,
+          factory,
+          options.config.path,
+          ...(options.code === undefined ? [] : [options.code]),
+        ],
         env: options.env,
         log: options.log,
         timeoutMs,
@@ -115,23 +114,6 @@ function deploy(
       if (role === "worker") options.onWorkerEnd(environment.worker, how);
       changed();
     },
-  });
-}
-
-function connect(options: FunctionsOptions, each: Deployed): Mapping | Schedule {
-  const invoke = (event: unknown): ReturnType<LocalFunction["invoke"]> => each.function.invoke(event);
-  const log = (text: string): void => options.log.line(each.queue ?? each.role, text);
-  if (each.queue === undefined) return startSchedule({ intervalMs: options.reconcileEveryMs, invoke, log });
-  const settings = options.config.queues[each.queue];
-  const url = options.queueUrls[each.queue] ?? "";
-  return startMapping({
-    queue: each.queue,
-    port: options.queuePort,
-    source: { arn: arnOf(url, options.region), region: options.region },
-    batchSize: settings?.batchSize ?? 1,
-    concurrency: settings?.concurrency ?? 1,
-    invoke,
-    log,
   });
 }
 

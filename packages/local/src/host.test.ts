@@ -46,6 +46,7 @@ async function start(over: Partial<HostOptions> = {}): Promise<Host> {
     print: (line) => printed.push(line),
     printLog: (line) => printed.push(line),
     parts: fakeParts().parts,
+    watch: false,
     reconcileEveryMs: 50,
     ...over,
   });

@@ -1,4 +1,4 @@
-import type { QueueSettings } from "@ghouls/core";
+import type { QueueSettings, WorkflowPin } from "@ghouls/core";
 
 /** What the host needs of the user's configuration, as `loadConfig` of the package ghouls gives it. */
 export interface LoadedConfig {
@@ -9,6 +9,9 @@ export interface LoadedConfig {
   readonly databaseSchema: string;
   /** What a request that a worker sent may still do after the worker has ended, in seconds. */
   readonly actsMarginSeconds: number;
+  /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
+  readonly leaseMs: number;
+  readonly beatMs: number;
 }
 
 /** A run that `--once` submits. */
@@ -41,7 +44,18 @@ export interface LedgerParts {
     readonly applicationName: string;
     /** Chance in [0, 1) for the spread of retries. */
     readonly chance: () => number;
-  }): WorkerEnds | Promise<WorkerEnds>;
+  }): HostLedger | Promise<HostLedger>;
+}
+
+/** What the host itself asks of the ledger. */
+export interface HostLedger extends WorkerEnds {
+  readonly runs: {
+    /** How many open runs of a tenant are pinned to each of these. */
+    openOfPins(
+      tenantId: string,
+      pins: readonly WorkflowPin[],
+    ): Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
+  };
 }
 
 /** Where the end of a worker process is recorded, so that its claims are judged at once. */

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { CodeState } from "./reload.ts";
 import { readIfThere, writeAtomically } from "./files.ts";
 
 /** A process of the host. `worker` is the identity under which it claims. */
@@ -19,6 +20,8 @@ export interface DevState {
   readonly sqsUrl?: string;
   readonly tokens: { readonly operator: string; readonly submitter: string; readonly decider: string };
   readonly processes: readonly ProcessEntry[];
+  /** The code that runs, where it is reloaded. */
+  readonly code?: CodeState;
 }
 
 /** `dev.json`, kept current; only its owner may read it. */

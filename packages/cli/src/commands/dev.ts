@@ -11,6 +11,7 @@ interface DevOptions extends CommonOptions {
   readonly dataDir: string;
   readonly port?: number;
   readonly once?: boolean;
+  readonly watch: boolean;
 }
 
 /** `ghouls dev`: everything on this machine, by `@ghouls/local`. */
@@ -20,7 +21,8 @@ export function addDev(program: Command, context: Context): void {
     .option("--config <file>", "the configuration", "ghouls.config.ts")
     .option("--data-dir <folder>", "where the state lives", ".ghouls")
     .option("--port <number>", "port of the API, 0 for any", wholeNumber(0, 65_535))
-    .option("--once", "carry the example runs to their end, then exit");
+    .option("--once", "carry the example runs to their end, then exit")
+    .option("--no-watch", "do not run what is saved");
   const options = () => command.opts<DevOptions>();
   command.action(act(context, options, () => dev(context.io, options())));
 }
@@ -41,6 +43,7 @@ async function dev(io: Io, options: DevOptions): Promise<number> {
     dataDir: resolve(io.cwd, options.dataDir),
     port: options.port,
     once: options.once === true,
+    watch: options.watch,
     json: options.json === true,
   });
 }
