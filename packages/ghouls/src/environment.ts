@@ -24,6 +24,8 @@ export interface Environment {
   /** The tokens of a local host; none elsewhere. */
   readonly devTokens: ReadonlyMap<string, Principal>;
   readonly build: string;
+  /** Whether each hop is replayed once after its end: a local host says so. */
+  readonly replayCheck: boolean;
 }
 
 const APPLICATION: RoleVariables = {
@@ -42,6 +44,7 @@ const Variables = z
     GHOULS_SCHEMA: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
     GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
+    GHOULS_REPLAY_CHECK: z.enum(["0", "1"]).default("0"),
     GHOULS_DEV_TOKENS: z
       .string()
       .transform((text, context): unknown => {
@@ -87,6 +90,7 @@ export function readEnvironment(
     workerId: data.GHOULS_WORKER_ID,
     devTokens: new Map(Object.entries(data.GHOULS_DEV_TOKENS ?? {})),
     build: data.GHOULS_BUILD,
+    replayCheck: data.GHOULS_REPLAY_CHECK === "1",
   };
 }
 

@@ -112,7 +112,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     hint: hint ?? noHint,
     clock,
     publisher: new Publisher({ ledger, queue, faults, log }),
-    settings: settingsOf(config),
+    settings: settingsOf(config, environment),
     registry,
     announce: createAnnouncement({ ledger, registry, build: environment.build }),
     codec: config.codec,
@@ -142,7 +142,7 @@ function hintOf(config: Config, environment: Environment, faults: FaultInjector)
   });
 }
 
-function settingsOf({ timing }: Config): ExecutionSettings {
+function settingsOf({ timing }: Config, { replayCheck }: Environment): ExecutionSettings {
   return {
     ...DEFAULT_EXECUTION_SETTINGS,
     leaseMs: durationMs(timing.lease),
@@ -150,6 +150,7 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     actsMarginSeconds: durationMs(timing.actsMargin) / 1_000,
     maxLosses: timing.maxLosses,
     deployOverlapMs: durationMs(timing.deployOverlap),
+    replayCheck,
   };
 }
 

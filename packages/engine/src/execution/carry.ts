@@ -11,6 +11,7 @@ import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
 import { endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
 import { persist, type Persistence } from "./persist.ts";
+import { checkReplay } from "./replay-check.ts";
 import { settle, settlementOf } from "./settle.ts";
 
 /** Carries a claimed delivery to its end. Never rejects. */
@@ -58,7 +59,13 @@ async function carryHop(
   const hop = new Hop(claim, pinned.workflow, loaded.journal, loaded.effects, deps, invocation);
   reins.onHop(hop);
   const end = await hop.run(loaded.input);
-  return conclude(claim, end, deps, invocation, hop);
+  const carried = await conclude(claim, end, deps, invocation, hop);
+  if (deps.settings.replayCheck && (carried.kind === "settled" || carried.kind === "handed_over")) {
+    const ended = { claim, workflow: pinned.workflow, end, journalLength: hop.journal().length };
+    // Nothing waits for it: the run is as it is.
+    void checkReplay(ended, deps, invocation);
+  }
+  return carried;
 }
 
 /** Commits the end of a hop. */

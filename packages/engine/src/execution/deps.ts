@@ -48,6 +48,8 @@ export interface ExecutionSettings {
   readonly deployOverlapMs: number;
   /** Seconds before the relay looks at a delivery that its maker publishes at once. */
   readonly publisherGraceSeconds: number;
+  /** Whether each hop is replayed once after its end, to find code that is not deterministic: where workflows are written. */
+  readonly replayCheck: boolean;
 }
 
 export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
@@ -61,6 +63,7 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   maxContainDeliveries: 3,
   deployOverlapMs: 3_600_000,
   publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,
+  replayCheck: false,
 };
 
 /** The invocation that a hop lives in. */

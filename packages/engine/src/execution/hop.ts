@@ -17,6 +17,7 @@ import { JournalWriter } from "./journal-writer.ts";
 import { liveStep, whyNotNow } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { OnceEnd } from "./once-step.ts";
+import type { Rehearsal } from "./replay-check.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { resolveStep } from "./step-options.ts";
 import { standIn, whereAmI } from "./current-hop.ts";
@@ -50,6 +51,7 @@ export class Hop {
   #mayWrite = true;
   #refused = false;
   #end: HopEnd | undefined;
+  #missed: Rehearsal["missed"];
   #wake = deferred<void>();
 
   constructor(
@@ -102,6 +104,21 @@ export class Hop {
     const open = this.#calls.openCalls();
     this.#decide({ kind: "fenced" });
     return open;
+  }
+
+  /** Replays without starting anything, and tells where the code then stands; an end is waited for where there was one. */
+  async rehearse(input: unknown, untilEnd: boolean): Promise<Rehearsal> {
+    this.#invoke(input);
+    await this.#replay();
+    const started = this.#deps.clock.monotonicMs();
+    while (untilEnd && this.#end === undefined) {
+      if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) break;
+      await comeToRest();
+    }
+    const open = this.#calls.openCalls().map((call) => call.id);
+    const rehearsal: Rehearsal = { missed: this.#missed, end: this.#end, open };
+    this.#decide({ kind: "fenced" });
+    return rehearsal;
   }
 
   /** The claim is gone, or may be: nothing of this hop is written from now on. */
@@ -170,6 +187,7 @@ export class Hop {
       if (call === undefined) {
         const asked = this.#calls.openCalls().map((open) => describeCall(open.id));
         if (this.#stopsReplay()) return;
+        this.#missed = { entry, asked };
         this.#end = refusal(
           "journal_mismatch",
           `journal entry ${entry.ordinal} is ${describeCall(entry)}, but the code ${
