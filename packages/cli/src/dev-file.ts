@@ -9,6 +9,8 @@ import type { Io } from "./io.ts";
 const DevFile = z.object({
   apiUrl: z.string(),
   databaseUrl: z.string().optional(),
+  /** What the check of replays has found. */
+  notices: z.array(z.object({ runId: z.string(), message: z.string(), fix: z.string() })).default([]),
   tokens: z.object({ operator: z.string(), submitter: z.string() }).partial().default({}),
 });
 type DevFile = z.infer<typeof DevFile>;

@@ -14,6 +14,8 @@ export interface LocalHost {
     readonly once: boolean;
     /** Whether what is saved is run. */
     readonly watch: boolean;
+    /** Port of the inspector, 0 for any; none where undefined. */
+    readonly inspect: number | undefined;
     readonly json: boolean;
   }): Promise<number>;
 }

@@ -26,6 +26,8 @@ export interface Environment {
   readonly build: string;
   /** Whether each hop is replayed once after its end: a local host says so. */
   readonly replayCheck: boolean;
+  /** Whether this process has an inspector, and a local host that holds its leases and never ends it for its time. */
+  readonly inspected: boolean;
 }
 
 const APPLICATION: RoleVariables = {
@@ -44,6 +46,7 @@ const Variables = z
     GHOULS_SCHEMA: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
     GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
+    GHOULS_INSPECT: z.string().optional(),
     GHOULS_REPLAY_CHECK: z.enum(["0", "1"]).default("0"),
     GHOULS_DEV_TOKENS: z
       .string()
@@ -91,6 +94,7 @@ export function readEnvironment(
     devTokens: new Map(Object.entries(data.GHOULS_DEV_TOKENS ?? {})),
     build: data.GHOULS_BUILD,
     replayCheck: data.GHOULS_REPLAY_CHECK === "1",
+    inspected: data.GHOULS_INSPECT !== undefined,
   };
 }
 

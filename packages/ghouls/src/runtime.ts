@@ -142,7 +142,7 @@ function hintOf(config: Config, environment: Environment, faults: FaultInjector)
   });
 }
 
-function settingsOf({ timing }: Config, { replayCheck }: Environment): ExecutionSettings {
+function settingsOf({ timing }: Config, { replayCheck, inspected }: Environment): ExecutionSettings {
   return {
     ...DEFAULT_EXECUTION_SETTINGS,
     leaseMs: durationMs(timing.lease),
@@ -151,6 +151,7 @@ function settingsOf({ timing }: Config, { replayCheck }: Environment): Execution
     maxLosses: timing.maxLosses,
     deployOverlapMs: durationMs(timing.deployOverlap),
     replayCheck,
+    leaseHeld: inspected,
   };
 }
 

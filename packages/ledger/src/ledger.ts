@@ -94,6 +94,7 @@ export function openLedger(options: LedgerOptions) {
       markPublicationFailed: bind(database, publications.markPublicationFailed),
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
       beatIfClaimed: bind(database, beats.beatIfClaimed),
+      beatOfWorker: bind(database, beats.beatOfWorker),
       yieldIfClaimed: bind(database, handovers.yieldDeliveryIfClaimed),
       giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),
       lapsed: bind(database, losses.readLapsedClaims),

@@ -1,6 +1,7 @@
 import type { Database } from "./database.ts";
 import type { Functions } from "./functions.ts";
 import type { HostLog } from "./log.ts";
+import type { Notice } from "./notices.ts";
 import type { CodeState } from "./reload.ts";
 import type { Queues } from "./queues.ts";
 import type { DevState, StateFile } from "./state.ts";
@@ -10,6 +11,7 @@ export interface Board {
     api?: { readonly url: string; readonly pid: number };
     functions?: ReturnType<Functions["processes"]>;
     code?: CodeState;
+    notices?: readonly Notice[];
   }): Promise<void>;
 }
 
@@ -34,13 +36,14 @@ export function createBoard(
         ...(current.functions ?? []),
       ];
       const { endpoint } = queues.connection;
-      const { code } = current;
+      const { code, notices } = current;
       const state = {
         apiUrl: current.api.url,
         databaseUrl: database.url,
         tokens,
         processes,
         ...(code === undefined ? {} : { code }),
+        ...(notices === undefined ? {} : { notices }),
       };
       await file
         .write(endpoint === undefined ? state : { ...state, sqsUrl: endpoint })

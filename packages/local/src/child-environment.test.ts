@@ -5,6 +5,7 @@ const dropped = {
   GHOULS_MIGRATION_DATABASE_URL: "m",
   GHOULS_DEV_TOKENS: "t",
   GHOULS_WORKER_ID: "w",
+  GHOULS_INSPECT: "1",
   EVENTS_TABLE: "e",
 };
 const urls = { runs: "http://127.0.0.1:1/0/runs", "long-rites": "http://127.0.0.1:1/0/rites" };

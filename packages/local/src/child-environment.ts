@@ -8,6 +8,7 @@ const HOST_ONLY = [
   "GHOULS_MIGRATION_DATABASE_SECRET_ARN",
   "GHOULS_DEV_TOKENS",
   "GHOULS_WORKER_ID",
+  "GHOULS_INSPECT",
   "DATABASE_SECRET_ARN",
   // No DynamoDB runs here, so no table is another's.
   "EVENTS_TABLE",

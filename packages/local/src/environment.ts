@@ -11,10 +11,14 @@ export interface EnvironmentOptions {
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: HostLog;
-  /** Limit of one invocation in milliseconds; then the process is killed, as Lambda does. */
+  /** Limit of one invocation in milliseconds; then the process is killed, as Lambda does. None for a process with an inspector. */
   readonly timeoutMs: number;
   /** Limit of its start, in milliseconds. */
   readonly initTimeoutMs: number;
+  /** Gives it an inspector on this port of loopback, 0 for any; then none of its limits is enforced. */
+  readonly inspect?: number;
+  /** Told where its inspector listens. */
+  readonly onInspector?: () => void;
 }
 
 /** One process as an execution environment of Lambda: it starts, serves one invocation at a time, and is killed. */
@@ -32,7 +36,12 @@ export interface Environment {
   /** Asks it to hand over what it carries: workers take nothing more, and their runs go on elsewhere. */
   drain(): void;
   kill(): void;
+  /** Where its inspector listens, once it does. */
+  inspector(): string | undefined;
 }
+
+/** Whoever stands at a breakpoint has all the time of Node's longest timer. */
+const UNLIMITED_MS = 2 ** 31 - 1;
 
 /** Starts an environment. `ready` and `invoke` tell what came of it. */
 export function startEnvironment(options: EnvironmentOptions): Environment {
@@ -40,10 +49,20 @@ export function startEnvironment(options: EnvironmentOptions): Environment {
     source: options.worker,
     entry: options.entry,
     args: options.args,
-    env: { ...options.env, GHOULS_WORKER_ID: options.worker },
+    env: {
+      ...options.env,
+      GHOULS_WORKER_ID: options.worker,
+      ...(options.inspect === undefined ? {} : { GHOULS_INSPECT: String(options.inspect) }),
+    },
     log: options.log,
   });
-  const state: State = { child, alive: true, killedFor: undefined };
+  const state: State = { child, alive: true, killedFor: undefined, inspector: undefined };
+  const timeoutMs = options.inspect === undefined ? options.timeoutMs : UNLIMITED_MS;
+  child.process.on("message", (message) => {
+    if (!isMessage(message) || message.type !== "inspector") return;
+    state.inspector = String(message["url"]);
+    options.onInspector?.();
+  });
   const kill = (reason: string | undefined): void => {
     state.killedFor ??= reason;
     state.alive = false;
@@ -53,7 +72,8 @@ export function startEnvironment(options: EnvironmentOptions): Environment {
     state.alive = false;
     return describe(state, end);
   });
-  const initTimer = setTimeout(() => kill("its start took too long"), options.initTimeoutMs);
+  const initMs = options.inspect === undefined ? options.initTimeoutMs : UNLIMITED_MS;
+  const initTimer = setTimeout(() => kill("its start took too long"), initMs);
   const ready = untilReady(child, options.worker).finally(() => clearTimeout(initTimer));
   ready.catch(() => kill(undefined));
   return {
@@ -62,9 +82,10 @@ export function startEnvironment(options: EnvironmentOptions): Environment {
     alive: () => state.alive,
     ready,
     ended,
-    invoke: (event) => invoke(state, event, options.timeoutMs, ended, kill),
+    invoke: (event) => invoke(state, event, timeoutMs, ended, kill),
     drain: () => child.kill("SIGTERM"),
     kill: () => kill("stopped by the host"),
+    inspector: () => state.inspector,
   };
 }
 
@@ -72,6 +93,7 @@ interface State {
   readonly child: Child;
   alive: boolean;
   killedFor: string | undefined;
+  inspector: string | undefined;
 }
 
 function describe(state: State, end: ProcessEnd): string {

@@ -19,6 +19,7 @@ export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
       openLedger: () => ({
         runs: { openOfPins: () => Promise.resolve([]) },
         deliveries: {
+          beatOfWorker: () => Promise.resolve(0),
           recordWorkerEnd: ({ worker, how }) => {
             notes.push(`ended ${worker}: ${how}`);
             return Promise.resolve(1);

@@ -26,6 +26,15 @@ export interface FunctionsOptions {
   readonly onChange: (processes: readonly ProcessEntry[]) => Promise<void>;
   /** Told once for each worker process that has ended. */
   readonly onWorkerEnd: (worker: string, how: string) => void;
+  /** Lets one worker with an inspector serve all queues, one run after the other. */
+  readonly inspect?: Inspect;
+}
+
+export interface Inspect {
+  /** 0 for any. */
+  readonly port: number;
+  /** Holds the leases of a worker until the returned function is called. */
+  readonly hold: (worker: string) => () => void;
 }
 
 /** The worker of each queue and the reconciler, each as a function of its own. */
@@ -42,7 +51,8 @@ export interface Functions {
 
 interface Deployed {
   readonly role: "worker" | "reconciler";
-  readonly queue: string | undefined;
+  /** Those that it serves. */
+  readonly queues: readonly string[];
   readonly function: LocalFunction;
 }
 
@@ -51,12 +61,26 @@ export async function startFunctions(options: FunctionsOptions): Promise<Functio
   const deployed: Deployed[] = [];
   const processes = (): readonly ProcessEntry[] => deployed.flatMap(entriesOf);
   const changed = (): void => void options.onChange(processes());
-  for (const [queue, settings] of Object.entries(options.config.queues)) {
-    const timeoutMs = durationMs(settings.functionTimeout);
-    deployed.push({ role: "worker", queue, function: deploy(options, "worker", queue, timeoutMs, changed) });
+  const queues = Object.entries(options.config.queues);
+  if (options.inspect === undefined) {
+    for (const [queue, settings] of queues) {
+      const timeoutMs = durationMs(settings.functionTimeout);
+      const worker = deploy(options, { role: "worker", name: queue, timeoutMs, changed });
+      deployed.push({ role: "worker", queues: [queue], function: worker });
+    }
+  } else {
+    // Its invocations have no limit.
+    const one = {
+      role: "worker",
+      name: "inspected",
+      timeoutMs: 0,
+      changed,
+      inspect: options.inspect,
+    } as const;
+    deployed.push({ role: "worker", queues: queues.map(([queue]) => queue), function: deploy(options, one) });
   }
-  const reconciler = deploy(options, "reconciler", undefined, RECONCILER_TIMEOUT_MS, changed);
-  deployed.push({ role: "reconciler", queue: undefined, function: reconciler });
+  const last = { role: "reconciler", name: "reconciler", timeoutMs: RECONCILER_TIMEOUT_MS, changed } as const;
+  deployed.push({ role: "reconciler", queues: [], function: deploy(options, last) });
   const close = async (graceMs: number): Promise<void> => {
     await Promise.all(deployed.map((each) => each.function.close(graceMs)));
   };
@@ -69,7 +93,9 @@ export async function startFunctions(options: FunctionsOptions): Promise<Functio
   const environments = (): readonly Environment[] => deployed.flatMap((each) => each.function.environments());
   return {
     invoke: (queue, event) =>
-      deployed.find((each) => each.queue === queue)?.function.invoke(event) ??
+      deployed
+        .find((each) => (queue === undefined ? each.role === "reconciler" : each.queues.includes(queue)))
+        ?.function.invoke(event) ??
       Promise.resolve({ ok: false, reason: `no function serves the queue ${queue}` }),
     processes,
     drain: () => {
@@ -84,18 +110,24 @@ export async function startFunctions(options: FunctionsOptions): Promise<Functio
   };
 }
 
-function deploy(
-  options: FunctionsOptions,
-  role: Deployed["role"],
-  queue: string | undefined,
-  timeoutMs: number,
-  changed: () => void,
-): LocalFunction {
+interface Deployment {
+  readonly role: Deployed["role"];
+  /** Its processes are called after it. */
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly changed: () => void;
+  readonly inspect?: Inspect;
+}
+
+function deploy(options: FunctionsOptions, deployment: Deployment): LocalFunction {
+  const { role, name, timeoutMs, changed, inspect } = deployment;
   const factory = role === "worker" ? "createWorker" : "createReconciler";
+  const held = new Map<Environment, () => void>();
   return createFunction({
-    start: () =>
-      startEnvironment({
-        worker: `${queue ?? role}-${randomBytes(5).toString("hex")}`,
+    single: inspect !== undefined,
+    start: () => {
+      const environment = startEnvironment({
+        worker: `${name}-${randomBytes(5).toString("hex")}`,
         entry: entryPoint("function"),
         args: [
           options.handlers,
@@ -107,9 +139,24 @@ function deploy(
         log: options.log,
         timeoutMs,
         initTimeoutMs: INIT_TIMEOUT_MS,
-      }),
-    onStart: changed,
+        ...(inspect === undefined ? {} : { inspect: inspect.port }),
+        onInspector: () => {
+          options.log.line(
+            "host",
+            `attach a debugger at ${environment.inspector()} (process ${environment.pid})`,
+          );
+          changed();
+        },
+      });
+      return environment;
+    },
+    onStart: (environment) => {
+      if (inspect !== undefined) held.set(environment, inspect.hold(environment.worker));
+      changed();
+    },
     onEnd: (environment, how) => {
+      held.get(environment)?.();
+      held.delete(environment);
       options.log.line("host", `${role} ${environment.worker} (process ${environment.pid}) ended: ${how}`);
       if (role === "worker") options.onWorkerEnd(environment.worker, how);
       changed();
@@ -118,10 +165,15 @@ function deploy(
 }
 
 function entriesOf(each: Deployed): readonly ProcessEntry[] {
-  return each.function.environments().map((environment: Environment) => ({
-    role: each.role,
-    pid: environment.pid,
-    worker: environment.worker,
-    ...(each.queue === undefined ? {} : { queue: each.queue }),
-  }));
+  const [queue, another] = each.queues;
+  return each.function.environments().map((environment: Environment) => {
+    const inspector = environment.inspector();
+    return {
+      role: each.role,
+      pid: environment.pid,
+      worker: environment.worker,
+      ...(queue === undefined || another !== undefined ? {} : { queue }),
+      ...(inspector === undefined ? {} : { inspector }),
+    };
+  });
 }

@@ -17,6 +17,7 @@ import { startReloading } from "./reload.ts";
 import { startServing } from "./serving.ts";
 import type { Serving } from "./serving.ts";
 import { watchFiles } from "./watch.ts";
+import { holdLeases } from "./hold.ts";
 import { lockDataDir } from "./lock.ts";
 import type { HostLog, Print } from "./log.ts";
 import { openLog, rotate } from "./log.ts";
@@ -26,6 +27,8 @@ import { openQueues } from "./queues.ts";
 import { random } from "./secrets.ts";
 import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from "./state.ts";
 import type { DevState } from "./state.ts";
+import { describeNotice, noticeIn, withNotice } from "./notices.ts";
+import type { Notice } from "./notices.ts";
 import { createSupervisor, endLeftBehind } from "./supervisor.ts";
 import type { Supervisor } from "./supervisor.ts";
 
@@ -47,6 +50,8 @@ export interface HostOptions {
   readonly parts: Parts;
   /** Whether what is saved is run. */
   readonly watch: boolean;
+  /** Port of the inspector of the one worker that then serves all queues; 0 for any. */
+  readonly inspect?: number;
   /** From one reconciliation to the next, in milliseconds. Lambda's schedule has 60 s; here 5 s by default. */
   readonly reconcileEveryMs?: number;
 }
@@ -90,7 +95,15 @@ async function makeDataDir(dataDir: string): Promise<void> {
 async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const logFile = join(options.dataDir, "host.log");
   await rotate(logFile, MAX_LOG_BYTES);
-  const log = openLog(logFile, options.printLog);
+  let board: Board | undefined;
+  let notices: readonly Notice[] = [];
+  const log = openLog(logFile, (line) => {
+    const notice = noticeIn(line);
+    if (notice === undefined) return options.printLog(line);
+    for (const text of describeNotice(notice)) options.print(text);
+    notices = withNotice(notices, notice);
+    void board?.update({ notices });
+  });
   owner.defer(() => log.close());
   const leftBehind = await takeLeftBehind(options.dataDir);
   const codes = openCodeStore(options.dataDir);
@@ -110,14 +123,15 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const tokens = { operator: random(), submitter: random(), decider: random() };
   const env = functionEnvironment(options.env, database.url, config.databaseSchema, queues);
   const stateFile = openStateFile(options.dataDir);
-  const board = createBoard(stateFile, database, queues, tokens, log);
+  const shown = createBoard(stateFile, database, queues, tokens, log);
   owner.defer(() => stateFile.remove());
 
   const serving = await startServingParts(
-    { options, config, code, codes, env, log, tokens, queues, supervisor, board },
+    { options, config, code, codes, env, log, tokens, queues, ledger, supervisor, board: shown },
     owner,
   );
   await refuseUnready(serving.url);
+  board = shown;
   await serving.open();
   if (options.watch) {
     const reloading = startReloading({
@@ -127,7 +141,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
       watch: watchFiles,
       openOfPins: (pins) => ledger.runs.openOfPins(DEV_TENANT, pins),
       say: (text) => log.line("host", text),
-      show: (state) => board.update({ code: state }),
+      show: (state) => shown.update({ code: state }),
     });
     owner.defer(() => reloading.stop());
   }
@@ -183,13 +197,14 @@ interface ServingParts {
   readonly log: HostLog;
   readonly tokens: DevState["tokens"];
   readonly queues: Queues;
+  readonly ledger: HostLedger;
   readonly supervisor: Supervisor;
   readonly board: Board;
 }
 
 /** The API and the functions. They end before their queue client does. */
 function startServingParts(
-  { options, config, code, codes, env, log, tokens, queues, supervisor, board }: ServingParts,
+  { options, config, code, codes, env, log, tokens, queues, ledger, supervisor, board }: ServingParts,
   owner: Owner,
 ): Promise<Serving> {
   const { region } = queues.connection;
@@ -200,6 +215,9 @@ function startServingParts(
     random: Math.random,
   });
   owner.defer(() => queuePort.close());
+  const { leaseMs, beatMs } = config;
+  const holding = { ledger, leaseMs, beatMs, log: (text: string) => log.line("host", text) };
+  const hold = (worker: string) => holdLeases(worker, holding);
   const starting = startServing(
     {
       handlers: options.parts.handlers,
@@ -216,6 +234,7 @@ function startServingParts(
       reconcileEveryMs: options.reconcileEveryMs ?? 5_000,
       drainMs: DRAIN_MS,
       onWorkerEnd: (worker, how) => void supervisor.record(worker, how),
+      ...(options.inspect === undefined ? {} : { inspect: { port: options.inspect, hold } }),
     },
     code,
   );

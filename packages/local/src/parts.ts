@@ -49,6 +49,7 @@ export interface LedgerParts {
 
 /** What the host itself asks of the ledger. */
 export interface HostLedger extends WorkerEnds {
+  readonly deliveries: WorkerEnds["deliveries"] & HeldLeases;
   readonly runs: {
     /** How many open runs of a tenant are pinned to each of these. */
     openOfPins(
@@ -56,6 +57,11 @@ export interface HostLedger extends WorkerEnds {
       pins: readonly WorkflowPin[],
     ): Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
   };
+}
+
+export interface HeldLeases {
+  /** Extends the leases of all that a worker holds, in its place. */
+  beatOfWorker(worker: string, leaseSeconds: number): Promise<number>;
 }
 
 /** Where the end of a worker process is recorded, so that its claims are judged at once. */

@@ -4,7 +4,7 @@ import { startApi } from "./api.ts";
 import type { Board } from "./board.ts";
 import { describeEnd } from "./child.ts";
 import type { Code, CodeStore, KeptCode } from "./code.ts";
-import type { Functions } from "./functions.ts";
+import type { Functions, Inspect } from "./functions.ts";
 import { startFunctions } from "./functions.ts";
 import type { HostLog } from "./log.ts";
 import { allOrNothing } from "./owner.ts";
@@ -32,6 +32,7 @@ export interface ServingOptions {
   readonly reconcileEveryMs: number;
   readonly drainMs: number;
   readonly onWorkerEnd: (worker: string, how: string) => void;
+  readonly inspect?: Inspect;
 }
 
 /** The processes of one code. */
@@ -101,7 +102,10 @@ export async function startServing(options: ServingOptions, first: Code): Promis
       sources = openSources({
         ...options,
         queues: Object.keys(first.settings.queues),
-        settingsOf: (queue) => current.code.settings.queues[queue],
+        settingsOf: (queue) =>
+          options.inspect === undefined
+            ? current.code.settings.queues[queue]
+            : { batchSize: 1, concurrency: 1 },
         functions: () => current.functions,
       });
     },

@@ -17,7 +17,7 @@ import { JournalWriter } from "./journal-writer.ts";
 import { liveStep, whyNotNow } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { OnceEnd } from "./once-step.ts";
-import type { Rehearsal } from "./replay-check.ts";
+import type { Rehearsal } from "./rehearsal.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { resolveStep } from "./step-options.ts";
 import { standIn, whereAmI } from "./current-hop.ts";

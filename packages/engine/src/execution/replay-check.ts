@@ -1,27 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  describeCall,
-  describeFailure,
-  identityCodec,
-  type AnyWorkflow,
-  type CallId,
-  type Logger,
-} from "@ghouls/core";
+import { describeCall, describeFailure, identityCodec, type AnyWorkflow, type Logger } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { Hop } from "./hop.ts";
 import type { HopEnd } from "./hop-end.ts";
-import { loadJournal, type LoadedEntry } from "./loaded-journal.ts";
+import { loadJournal } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
+import type { Rehearsal } from "./rehearsal.ts";
 import { settlementOf } from "./settle.ts";
-
-/** Where code stands after a replay that starts nothing. */
-export interface Rehearsal {
-  /** The first entry that it did not ask for, and what it asked for instead. */
-  readonly missed: { readonly entry: LoadedEntry; readonly asked: readonly string[] } | undefined;
-  readonly end: HopEnd | undefined;
-  readonly open: readonly CallId[];
-}
 
 /** A hop whose end is committed. */
 export interface EndedHop {

@@ -1,3 +1,4 @@
+import inspector from "node:inspector";
 import { performance } from "node:perf_hooks";
 import { Worker } from "node:worker_threads";
 import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
@@ -36,6 +37,18 @@ function watchHost(): void {
   onHostGone(() => process.kill(process.pid, "SIGKILL"));
 }
 
+/**
+ * Lets a debugger attach, on loopback only. The port may still belong to the process that this one follows, which a breakpoint
+ * may hold: then it is tried again until it is free.
+ */
+function openInspector(port: string | undefined): void {
+  if (port === undefined) return;
+  inspector.open(Number(port), "127.0.0.1");
+  const url = inspector.url();
+  if (url === undefined) setTimeout(() => openInspector(port), 1_000).unref();
+  else tell({ type: "inspector", url });
+}
+
 async function loadHandler([module = "", factory = "", configPath = "", code]: string[]): Promise<Handler> {
   const overrides = await givenCode(code);
   const { loadConfig, [factory]: create } = (await import(module)) as Exports;
@@ -66,6 +79,7 @@ async function main(): Promise<void> {
   const args = process.argv.slice(2);
   watchHost();
   leaveSignalsToHost();
+  openInspector(process.env["GHOULS_INSPECT"]);
   const handler = await loadHandler(args);
   process.on("message", (message: Invocation) => {
     if (message.type === "invoke") void answer(handler, args[1] ?? "", message);
