@@ -140,8 +140,10 @@ describe("an environment with an inspector", () => {
     const gate = join(folder, "gate-of-the-inspected");
     const invocation = one.invoke(`wait-for ${gate}`);
     await until(() => existsSync(`${gate}.waiting`)).toBe(true);
+    expect(one.busy()).toBe(true);
     writeFileSync(gate, "");
     expect(await invocation).toEqual({ ok: true, value: {} });
+    expect(one.busy()).toBe(false);
     const answer = (await one.invoke("echo")) as unknown as { value: { remainingMs: number } };
     expect(answer.value.remainingMs).toBeGreaterThan(1_000_000_000);
   });

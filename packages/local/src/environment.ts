@@ -27,6 +27,8 @@ export interface Environment {
   readonly pid: number;
   /** Whether it can take another invocation. */
   alive(): boolean;
+  /** Whether an invocation is under way. */
+  busy(): boolean;
   /** Resolves when its code is loaded; rejects where that failed. */
   readonly ready: Promise<unknown>;
   /** Resolves with how it ended, in words. */
@@ -56,7 +58,7 @@ export function startEnvironment(options: EnvironmentOptions): Environment {
     },
     log: options.log,
   });
-  const state: State = { child, alive: true, killedFor: undefined, inspector: undefined };
+  const state: State = { child, alive: true, killedFor: undefined, inspector: undefined, busy: false };
   const timeoutMs = options.inspect === undefined ? options.timeoutMs : UNLIMITED_MS;
   child.process.on("message", (message) => {
     if (!isMessage(message) || message.type !== "inspector") return;
@@ -80,6 +82,7 @@ export function startEnvironment(options: EnvironmentOptions): Environment {
     worker: options.worker,
     pid: child.pid,
     alive: () => state.alive,
+    busy: () => state.busy,
     ready,
     ended,
     invoke: (event) => invoke(state, event, timeoutMs, ended, kill),
@@ -94,6 +97,7 @@ interface State {
   alive: boolean;
   killedFor: string | undefined;
   inspector: string | undefined;
+  busy: boolean;
 }
 
 function describe(state: State, end: ProcessEnd): string {
@@ -118,7 +122,9 @@ async function invoke(
   state.child.process.on("message", listen);
   void ended.then((how) => answer.resolve({ ok: false, reason: `the process ended: ${how}` }));
   state.child.send({ type: "invoke", id, event, remainingMs: timeoutMs });
+  state.busy = true;
   const result = await answer.promise;
+  state.busy = false;
   clearTimeout(timer);
   state.child.process.off("message", listen);
   return result;

@@ -1,4 +1,5 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { Server } from "node:net";
 import { join } from "node:path";
 import type { SqsEvent } from "./sqs-event.ts";
 
@@ -95,8 +96,17 @@ export function createReconciler() {
   return () => ({ passes: 0 });
 }
 
+/** Keeps this process from listening where the configuration says so. */
+function heedDeafness(path: string): void {
+  if (!existsSync(path) || !readFileSync(path, "utf8").includes("deaf")) return;
+  Server.prototype.listen = () => {
+    throw new Error("it is deaf");
+  };
+}
+
 /** Runs of this process: each has one more entry at every look, and ends as its input says. */
-export function createFetch() {
+export function createFetch(config: { readonly path: string }) {
+  heedDeafness(config.path);
   const runs = new Map<string, { workflow: string; outcome: string; looks: number; at: string }>();
   return async (request: Request): Promise<Response> => {
     const tokens = JSON.parse(process.env["GHOULS_DEV_TOKENS"] ?? "{}") as Record<

@@ -5,6 +5,7 @@ import type { Environment } from "./environment.ts";
 import { startEnvironment } from "./environment.ts";
 import { createFunction } from "./function.ts";
 import type { LocalFunction } from "./function.ts";
+import type { HeldWorker } from "./hold.ts";
 import type { InvocationResult } from "./lambda-table.ts";
 import type { HostLog } from "./log.ts";
 import type { LoadedConfig } from "./parts.ts";
@@ -33,8 +34,8 @@ export interface FunctionsOptions {
 export interface Inspect {
   /** 0 for any. */
   readonly port: number;
-  /** Holds the leases of a worker until the returned function is called. */
-  readonly hold: (worker: string) => () => void;
+  /** Holds the leases of a worker while it works, until the returned function is called. */
+  readonly hold: (worker: HeldWorker) => () => void;
 }
 
 /** The worker of each queue and the reconciler, each as a function of its own. */
@@ -151,7 +152,7 @@ function deploy(options: FunctionsOptions, deployment: Deployment): LocalFunctio
       return environment;
     },
     onStart: (environment) => {
-      if (inspect !== undefined) held.set(environment, inspect.hold(environment.worker));
+      if (inspect !== undefined) held.set(environment, inspect.hold(environment));
       changed();
     },
     onEnd: (environment, how) => {

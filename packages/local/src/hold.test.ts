@@ -10,18 +10,22 @@ function hold() {
   vi.useFakeTimers();
   const beats: { readonly seconds: number; readonly answer: PromiseWithResolvers<number> }[] = [];
   const logged: string[] = [];
+  const state = { busy: true };
   const beatOfWorker = (_worker: string, seconds: number) => {
     const answer = Promise.withResolvers<number>();
     beats.push({ seconds, answer });
     return answer.promise;
   };
-  const stop = holdLeases("runs-1", {
-    ledger: { deliveries: { beatOfWorker } },
-    leaseMs: 2_000,
-    beatMs: 500,
-    log: (text) => logged.push(text),
-  });
-  return { beats, logged, stop };
+  const stop = holdLeases(
+    { worker: "runs-1", busy: () => state.busy },
+    {
+      ledger: { deliveries: { beatOfWorker } },
+      leaseMs: 2_000,
+      beatMs: 500,
+      log: (text) => logged.push(text),
+    },
+  );
+  return { beats, logged, stop, state };
 }
 
 test("beats for the worker until it is told to stop, one beat at a time", async () => {
@@ -35,6 +39,17 @@ test("beats for the worker until it is told to stop, one beat at a time", async 
   stop();
   await vi.advanceTimersByTimeAsync(5_000);
   expect(beats).toHaveLength(2);
+});
+
+test("a worker between two invocations is not beaten for: what it has left unsettled has to lapse", async () => {
+  const { beats, stop, state } = hold();
+  state.busy = false;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(beats).toHaveLength(0);
+  state.busy = true;
+  await vi.advanceTimersByTimeAsync(500);
+  expect(beats).toHaveLength(1);
+  stop();
 });
 
 test.each([

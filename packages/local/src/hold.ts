@@ -7,20 +7,29 @@ export interface HoldOptions {
   readonly log: (text: string) => void;
 }
 
+/** A worker whose leases are held while it works. */
+export interface HeldWorker {
+  readonly worker: string;
+  /** Whether an invocation is under way. */
+  busy(): boolean;
+}
+
 /**
- * Holds the leases of a worker whose process lives: a debugger may keep it from beating for as long as somebody looks
- * around. When the process ends, its end is recorded as ever, and nothing is held any more.
+ * Holds the leases of a worker whose process lives and works: a debugger may keep it from beating for as long as somebody
+ * looks around. What it has left unsettled at the end of its invocation lapses, and is judged. When the process ends, its end is recorded as ever, and nothing is held any more.
  * @returns ends the holding
  */
-export function holdLeases(worker: string, { ledger, leaseMs, beatMs, log }: HoldOptions): () => void {
+export function holdLeases(held: HeldWorker, { ledger, leaseMs, beatMs, log }: HoldOptions): () => void {
   let underWay = false;
   const beat = async (): Promise<void> => {
-    if (underWay) return;
+    if (underWay || !held.busy()) return;
     underWay = true;
     try {
-      await ledger.deliveries.beatOfWorker(worker, leaseMs / 1_000);
+      await ledger.deliveries.beatOfWorker(held.worker, leaseMs / 1_000);
     } catch (error) {
-      log(`the leases of ${worker} were not held: ${error instanceof Error ? error.message : String(error)}`);
+      log(
+        `the leases of ${held.worker} were not held: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
     underWay = false;
   };

@@ -18,6 +18,7 @@ import { startServing } from "./serving.ts";
 import type { Serving } from "./serving.ts";
 import { watchFiles } from "./watch.ts";
 import { holdLeases } from "./hold.ts";
+import type { HeldWorker } from "./hold.ts";
 import { lockDataDir } from "./lock.ts";
 import type { HostLog, Print } from "./log.ts";
 import { openLog, rotate } from "./log.ts";
@@ -217,7 +218,7 @@ function startServingParts(
   owner.defer(() => queuePort.close());
   const { leaseMs, beatMs } = config;
   const holding = { ledger, leaseMs, beatMs, log: (text: string) => log.line("host", text) };
-  const hold = (worker: string) => holdLeases(worker, holding);
+  const hold = (worker: HeldWorker) => holdLeases(worker, holding);
   const starting = startServing(
     {
       handlers: options.parts.handlers,

@@ -16,7 +16,7 @@ const lines: string[] = [];
 
 beforeAll(async () => {
   vi.stubEnv("GHOULS_DEV_TOKENS", JSON.stringify({ t: { subject: "submitter" } }));
-  server = createAdaptorServer({ fetch: createFetch() }) as Server;
+  server = createAdaptorServer({ fetch: createFetch({ path: "" }) }) as Server;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -60,7 +60,8 @@ async function carryHop(
   reins.onHop(hop);
   const end = await hop.run(loaded.input);
   const carried = await conclude(claim, end, deps, invocation, hop);
-  if (deps.settings.replayCheck && (carried.kind === "settled" || carried.kind === "handed_over")) {
+  const kept = carried.kind !== "fenced" && carried.kind !== "unknown" && carried.kind !== "quarantined";
+  if (deps.settings.replayCheck && kept) {
     const ended = { claim, workflow: pinned.workflow, end, journalLength: hop.journal().length };
     // Nothing waits for it: the run is as it is.
     void checkReplay(ended, deps, invocation);
