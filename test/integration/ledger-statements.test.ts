@@ -32,6 +32,7 @@ const SYSTEM = [
   "deliveries.claim",
   "deliveries.claimed-by-token",
   "deliveries.due-publications",
+  "deliveries.beat-of-worker",
   "deliveries.record-worker-end",
   "deliveries.unclaimed",
 ];

@@ -10,6 +10,8 @@ const DevFile = z.object({
   apiUrl: z.string(),
   databaseUrl: z.string().optional(),
   migrationUrl: z.string().optional(),
+  /** What the check of replays has found. */
+  notices: z.array(z.object({ runId: z.string(), message: z.string(), fix: z.string() })).default([]),
   tokens: z
     .object({ operator: z.string(), submitter: z.string(), decider: z.string() })
     .partial()

@@ -13,6 +13,10 @@ export interface LocalHost {
     /** 0 for any; where undefined, the host chooses. */
     readonly port: number | undefined;
     readonly once: boolean;
+    /** Whether what is saved is run. */
+    readonly watch: boolean;
+    /** Port of the inspector, 0 for any; none where undefined. */
+    readonly inspect: number | undefined;
     readonly json: boolean;
   }): Promise<number>;
 }

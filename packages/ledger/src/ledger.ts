@@ -18,6 +18,7 @@ import * as claims from "./claims.ts";
 import * as journal from "./journal.ts";
 import { readNextLook } from "./next-look.ts";
 import * as parks from "./parks.ts";
+import * as pinned from "./pinned.ts";
 import * as publications from "./publications.ts";
 import * as quarantines from "./quarantines.ts";
 import * as reads from "./reads.ts";
@@ -86,6 +87,7 @@ export function openLedger(options: LedgerOptions) {
       byId: bind(database, admissions.readRunsById),
       get: bind(database, reads.readRun),
       page: bind(database, reads.readRunPage),
+      openOfPins: bind(database, pinned.countOpenRunsOfPins),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
@@ -110,6 +112,7 @@ export function openLedger(options: LedgerOptions) {
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
       beatIfClaimed: bind(database, beats.beatIfClaimed),
       parkIfClaimed: bind(database, parks.parkIfClaimed),
+      beatOfWorker: bind(database, beats.beatOfWorker),
       yieldIfClaimed: bind(database, handovers.yieldDeliveryIfClaimed),
       giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),
       lapsed: bind(database, losses.readLapsedClaims),

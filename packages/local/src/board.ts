@@ -1,14 +1,17 @@
-import type { ApiProcess } from "./api.ts";
 import type { Database } from "./database.ts";
 import type { Functions } from "./functions.ts";
 import type { HostLog } from "./log.ts";
+import type { Notice } from "./notices.ts";
+import type { CodeState } from "./reload.ts";
 import type { Queues } from "./queues.ts";
 import type { DevState, StateFile } from "./state.ts";
 
 export interface Board {
   update(change: {
-    api?: Pick<ApiProcess, "url" | "pid">;
+    api?: { readonly url: string; readonly pid: number };
     functions?: ReturnType<Functions["processes"]>;
+    code?: CodeState;
+    notices?: readonly Notice[];
   }): Promise<void>;
 }
 
@@ -33,6 +36,7 @@ export function createBoard(
         ...(current.functions ?? []),
       ];
       const { endpoint } = queues.connection;
+      const { code, notices } = current;
       // One of the user's own is the user's to name: its migrator's password stays out of the file.
       const migrationUrl = database.ended === undefined ? undefined : database.migrationUrl;
       const state = {
@@ -42,6 +46,8 @@ export function createBoard(
         ...(endpoint === undefined ? {} : { sqsUrl: endpoint }),
         tokens,
         processes,
+        ...(code === undefined ? {} : { code }),
+        ...(notices === undefined ? {} : { notices }),
       };
       await file
         .write(state)

@@ -18,6 +18,10 @@ export interface DevOptions {
   readonly port: number | undefined;
   /** Carries the example runs to their end, then exits. */
   readonly once: boolean;
+  /** Runs what is saved, but with `once`; true by default. */
+  readonly watch?: boolean;
+  /** Port of an inspector: one worker then serves all queues, and nothing ends it while a breakpoint holds it. */
+  readonly inspect?: number | undefined;
   /** Prints for programs: one line when it is up, the last line of `once` alone, refusals as JSON. */
   readonly json?: boolean;
 }
@@ -112,6 +116,8 @@ async function hostOptions(options: DevOptions, around: DevSurroundings): Promis
     print: around.err,
     printLog: options.once ? () => undefined : (line) => showLog(line, around.err),
     parts: await around.parts(),
+    watch: options.watch !== false && !options.once,
+    ...(options.inspect === undefined ? {} : { inspect: options.inspect }),
   };
 }
 
@@ -161,7 +167,7 @@ async function stay(
   const { apiUrl } = host.state;
   if (options.json === true)
     around.out(JSON.stringify({ apiUrl, dataDir: options.dataDir, log: host.logFile }));
-  else for (const line of welcome(host, options.dataDir)) around.out(line);
+  else for (const line of welcome(host, options)) around.out(line);
   const interrupted = new Promise<undefined>((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
@@ -172,7 +178,7 @@ async function stay(
 }
 
 /** What to open and what to try. Tokens are named by where they stand, and not printed. */
-function welcome(host: Host, dataDir: string): readonly string[] {
+function welcome(host: Host, { dataDir, watch }: DevOptions): readonly string[] {
   const { apiUrl } = host.state;
   const state = join(dataDir, "dev.json");
   const first = host.config.examples[0];
@@ -195,6 +201,7 @@ function welcome(host: Host, dataDir: string): readonly string[] {
     `  API     ${apiUrl}  (${apiUrl}/openapi.json)`,
     `  state   ${state}  (tokens, database, processes)`,
     `  log     ${host.logFile}`,
+    ...(watch === false ? [] : ["  watch   what you save runs at once, and is told here"]),
     "",
     "Try",
     ...submits,

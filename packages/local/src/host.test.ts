@@ -7,6 +7,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -45,6 +46,7 @@ async function start(over: Partial<HostOptions> = {}): Promise<Host> {
     print: (line) => printed.push(line),
     printLog: (line) => printed.push(line),
     parts: fakeParts().parts,
+    watch: false,
     reconcileEveryMs: 50,
     ...over,
   });
@@ -199,6 +201,28 @@ describe("the host", () => {
     expect(await host.broken).toBe(message);
     await host.stop();
     for (const left of processes) if (left.role !== "host") expect(isAlive(left.pid), left.role).toBe(false);
+  });
+
+  test("where a save is run and the new API cannot take the port over, that is told, and nothing is left", async () => {
+    const configPath = join(folder, "saved.config.ts");
+    writeFileSync(configPath, "first");
+    const host = await start({ configPath, watch: true });
+    const before = readState();
+    await until(() => readState().code?.workflows).toEqual({ "hello@1": "first" });
+    writeFileSync(configPath, "second");
+    await until(() => readState().code?.workflows).toEqual({ "hello@1": "second" });
+    expect(printed).toContain("host |   hello@1: first → second");
+    const after = readState();
+    expect(after.apiUrl).toBe(before.apiUrl);
+    expect((await fetch(after.apiUrl)).status).toBe(401);
+    await send(after, "runs", "fine");
+    await until(() => depthOf(after, "runs")).toEqual({ ready: 0, inflight: 0 });
+    writeFileSync(configPath, "deaf");
+    expect(await host.broken).toMatch(/^the API could not start: port \d+ cannot be used$/);
+    const { processes } = readState();
+    await host.stop();
+    for (const left of [before, after].flatMap((state) => [...state.processes, ...processes]))
+      if (left.role !== "host") expect(isAlive(left.pid), left.role).toBe(false);
   });
 
   test("goes on where dev.json cannot be written, and says so", async () => {

@@ -1,6 +1,8 @@
 import { rmSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Notice } from "./notices.ts";
+import type { CodeState } from "./reload.ts";
 import { readIfThere, writeAtomically } from "./files.ts";
 
 /** A process of the host. `worker` is the identity under which it claims. */
@@ -9,6 +11,8 @@ export interface ProcessEntry {
   readonly pid: number;
   readonly queue?: string;
   readonly worker?: string;
+  /** Where a debugger attaches to it. */
+  readonly inspector?: string;
 }
 
 /** What `dev.json` tells other programs on this machine (design.md §6). */
@@ -22,6 +26,10 @@ export interface DevState {
   /** Keys of the ledger. */
   readonly tokens: { readonly operator: string; readonly submitter: string; readonly decider: string };
   readonly processes: readonly ProcessEntry[];
+  /** The code that runs, where it is reloaded. */
+  readonly code?: CodeState;
+  /** What the check of replays has found, the newest last. */
+  readonly notices?: readonly Notice[];
 }
 
 /** `dev.json`, kept current; only its owner may read it. */

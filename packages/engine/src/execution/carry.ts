@@ -12,6 +12,7 @@ import { isMaterial, loadMaterial } from "./material.ts";
 import { endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
 import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
+import { checkReplay } from "./replay-check.ts";
 import { settle, settlementOf } from "./settle.ts";
 
 /** Carries a claimed delivery to its end. Never rejects. */
@@ -59,7 +60,14 @@ async function carryHop(
   const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
   reins.onHop(hop);
   const end = await hop.run(loaded.input);
-  return conclude(claim, end, deps, invocation, hop);
+  const carried = await conclude(claim, end, deps, invocation, hop);
+  const kept = carried.kind !== "fenced" && carried.kind !== "unknown" && carried.kind !== "quarantined";
+  if (deps.settings.replayCheck && kept) {
+    const ended = { claim, workflow: pinned.workflow, end, journalLength: hop.journal().length };
+    // Nothing waits for it: the run is as it is.
+    void checkReplay(ended, deps, invocation);
+  }
+  return carried;
 }
 
 /** Commits the end of a hop. */

@@ -17,6 +17,7 @@ import { ledgerNowMs, liveStep, whyNotNow } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { OnceEnd } from "./once-step.ts";
+import type { Rehearsal } from "./rehearsal.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { workflowContext } from "./workflow-context.ts";
@@ -52,6 +53,7 @@ export class Hop {
   #mayWrite = true;
   #refused = false;
   #end: HopEnd | undefined;
+  #missed: Rehearsal["missed"];
   #wake = deferred<void>();
 
   constructor(
@@ -104,6 +106,21 @@ export class Hop {
     const open = this.#calls.openCalls();
     this.#decide({ kind: "fenced" });
     return open;
+  }
+
+  /** Replays without starting anything, and tells where the code then stands; an end is waited for where there was one. */
+  async rehearse(input: unknown, untilEnd: boolean): Promise<Rehearsal> {
+    this.#invoke(input);
+    await this.#replay();
+    const started = this.#deps.clock.monotonicMs();
+    while (untilEnd && this.#end === undefined) {
+      if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) break;
+      await comeToRest();
+    }
+    const open = this.#calls.openCalls().map((call) => call.id);
+    const rehearsal: Rehearsal = { missed: this.#missed, end: this.#end, open };
+    this.#decide({ kind: "fenced" });
+    return rehearsal;
   }
 
   /** The claim is gone, or may be: nothing of this hop is written from now on. */
@@ -190,6 +207,9 @@ export class Hop {
       refused: () => this.#refused,
       resolve: (call, entry) =>
         this.#resolve(call, entry.outcome, entry.text, entry.tries, entry.completedAt),
+      missed: (entry, asked) => {
+        this.#missed = { entry, asked };
+      },
       patienceMs: this.#deps.settings.replayPatienceMs,
       nowMs: () => this.#deps.clock.monotonicMs(),
     });
