@@ -33,22 +33,24 @@ function ownCalls(phase: Phase): Record<string, number> {
 }
 
 describe("the statements of a run, counted by the server", () => {
-  test("are admit, claim and settle for one without steps, and a publication mark", () => {
+  test("are its key, admit, claim and settle for one without steps, and a publication mark", () => {
     const phase = report.alone.zeroStep;
     const { runs } = phase;
     expect(ownCalls(phase)).toEqual({
+      "keys.by-id": runs,
       "runs.admit": runs,
       "deliveries.claim": runs,
       "deliveries.settle": runs,
     });
     expect(calls(phase, "deliveries.mark-published")).toBeLessThanOrEqual(runs);
-    expect(phase.commitsPerRun).toBe(3 + calls(phase, "deliveries.mark-published") / runs);
+    expect(phase.commitsPerRun).toBe(4 + calls(phase, "deliveries.mark-published") / runs);
   });
 
   test("are one more for each step", () => {
     const phase = report.alone.tenStep;
     const { runs } = phase;
     expect(ownCalls(phase)).toEqual({
+      "keys.by-id": runs,
       "runs.admit": runs,
       "deliveries.claim": runs,
       "deliveries.settle": runs,

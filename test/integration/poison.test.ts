@@ -115,7 +115,7 @@ test("a pass whose rows all fail leaves half of the invocation to the passes aft
   await claim(bad.runId);
   await copies(bad.runId);
   await world.advance(12);
-  let remaining = 20_000;
+  let remaining = 40_000;
   const report = await reconcile({
     ...world.deps,
     queue: world.queue,
@@ -124,6 +124,6 @@ test("a pass whose rows all fail leaves half of the invocation to the passes aft
     // Each look at the clock finds it a second later.
     remainingMs: () => (remaining -= 1_000),
   });
-  expect(report.reanimation).toMatchObject({ lapsed: 90, failed: 90, pages: 9 });
+  expect(report.reanimation).toMatchObject({ lapsed: 190, failed: 190, pages: 19 });
   expect(report.relay.pages).toBe(1);
 });

@@ -11,6 +11,7 @@ describe("permissions", () => {
     expect(of(["viewer"], ["runs:cancel", "runs:read"])).toEqual([
       "runs:read",
       "runs:cancel",
+      "consents:read",
       "workflows:read",
     ]);
     expect(of([], ["runs:submit"])).toEqual(["runs:submit"]);
@@ -25,7 +26,11 @@ describe("permissions", () => {
   );
 
   test("that this version does not know give nothing, and take nothing", () => {
-    expect(of(["viewer"], ["runs:*", "*", "moons:howl"])).toEqual(["runs:read", "workflows:read"]);
+    expect(of(["viewer"], ["runs:*", "*", "moons:howl"])).toEqual([
+      "runs:read",
+      "consents:read",
+      "workflows:read",
+    ]);
   });
 
   test("of a caller are complete, and nothing else of the principal is carried along", () => {
@@ -34,7 +39,7 @@ describe("permissions", () => {
       tenantId: "t",
       subject: "user:ada",
       roles: ["viewer", "legal"],
-      permissions: ["runs:read", "workflows:read"],
+      permissions: ["runs:read", "consents:read", "workflows:read"],
     });
   });
 });

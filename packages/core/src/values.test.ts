@@ -93,9 +93,10 @@ describe("the delay of a retry", () => {
     expect(retryDelayMs(backoff, 2, 0)).toBe(50);
   });
 
-  test("above ten seconds is refused, because it would have to park", () => {
-    expect(() => resolveBackoff({ max: "11s" })).toThrow(/not supported yet/);
-    expect(() => resolveBackoff({ initial: "1h" })).toThrow(/not supported yet/);
+  test("is ten seconds at most, unless its author wants longer ones", () => {
+    expect(resolveBackoff({ initial: "1s", factor: 100 }).maxMs).toBe(10_000);
+    expect(resolveBackoff({ initial: "1h" }).maxMs).toBe(3_600_000);
+    expect(resolveBackoff({ initial: "1s", max: "2d" }).maxMs).toBe(172_800_000);
     expect(() => resolveBackoff({ factor: 0 })).toThrow(/factor/);
   });
 });
