@@ -44,7 +44,7 @@ describe("the statements of a run, counted by the server", () => {
       "deliveries.settle": runs,
     });
     expect(calls(phase, "deliveries.mark-published")).toBeLessThanOrEqual(runs);
-    expect(phase.commitsPerRun).toBe(4 + calls(phase, "deliveries.mark-published") / runs);
+    expect(phase.commitsPerRun).toBe(3 + calls(phase, "deliveries.mark-published") / runs);
   });
 
   test("are one more for each step", () => {

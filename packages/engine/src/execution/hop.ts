@@ -46,7 +46,7 @@ export class Hop {
   readonly #finished: FinishedStep[] = [];
   /** Tries of steps that wait for their next one, and the timers of those waits. */
   readonly #tries = new Map<string, number>();
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
   #now: Date;
   #live = false;
   #inFlight = 0;
