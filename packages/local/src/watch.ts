@@ -18,7 +18,7 @@ export interface FileWatch {
 /** @param changed called once nothing has changed any more for a moment */
 export function watchFiles(changed: () => void): FileWatch {
   const watched = new Set<string>();
-  let quiet: NodeJS.Timeout | undefined;
+  let quiet: ReturnType<typeof setTimeout> | undefined;
   const listen = (): void => {
     clearTimeout(quiet);
     quiet = setTimeout(changed, LOOK_MS);
