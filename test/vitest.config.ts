@@ -32,6 +32,7 @@ export default defineConfig({
     // Many times what the longest takes: a slow machine is no fault, and what hangs is ended.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     // A test that failed once is a fault to be found.
     retry: 0,
     projects: [
