@@ -56,7 +56,8 @@ test("npm start -- --once carries the examples to their end, shows how, and leav
   await chmod(folder, 0o755);
   const first = await once(folder);
   expect([first.code, first.stderr]).toEqual([0, ""]);
-  expect(first.firstSettledMs).toBeLessThan(10_000);
+  // Some five seconds where nothing else runs; this is for a machine that is many times slower.
+  expect(first.firstSettledMs).toBeLessThan(60_000);
   for (const word of ["admitted", "published", "claimed", "step", "settled", "DONE"])
     expect(first.stdout).toContain(word);
 
