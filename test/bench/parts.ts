@@ -83,7 +83,7 @@ export async function startParts(
       log,
     }),
   );
-  const apiUrl = await api.listen(0);
+  const apiUrl = `http://127.0.0.1:${api.port}`;
   const queuePort = openSqs({
     ...queues.connection,
     queueUrls: queues.urls,

@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
+import { inspect } from "node:util";
 import { GhoulsError } from "@ghouls/core";
 import type { Host, HostOptions } from "./host.ts";
 import { startHost } from "./host.ts";
@@ -225,7 +226,8 @@ function explain(error: unknown, err: Print, json: boolean): void {
     return;
   }
   if (!(error instanceof GhoulsError)) {
-    err(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    // With what has caused it: "fetch failed" alone tells nothing.
+    err(error instanceof Error ? inspect(error) : String(error));
     return;
   }
   err(`ghouls: ${error.message}`);

@@ -6,6 +6,8 @@ import { describeEnd } from "./child.ts";
 import type { Code, CodeStore, KeptCode } from "./code.ts";
 import type { Functions, Inspect } from "./functions.ts";
 import { startFunctions } from "./functions.ts";
+import { openGateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import type { HostLog } from "./log.ts";
 import { allOrNothing } from "./owner.ts";
 import type { Sources } from "./sources.ts";
@@ -77,17 +79,19 @@ export async function startServing(options: ServingOptions, first: Code): Promis
       if (one === current && !stopping) broken.resolve(`the API ended: ${describeEnd(end)}`);
     });
   };
-  let url: string;
+  let gateway: Gateway;
   try {
-    url = await current.api.listen(options.port);
+    gateway = await openGateway(options.port, current.api.port);
   } catch (error) {
     await end(current);
     throw error;
   }
   watch(current);
-  const retire = async (one: Generation, released: Promise<unknown>): Promise<void> => {
+  const { url } = gateway;
+  const retire = async (one: Generation, answered: Promise<void>): Promise<void> => {
     one.functions.drain();
-    await Promise.all([one.functions.close(AS_LONG_AS_IT_TAKES_MS), released]);
+    const apiEnds = answered.then(() => one.api.stop());
+    await Promise.all([one.functions.close(AS_LONG_AS_IT_TAKES_MS), apiEnds]);
     alive.delete(one);
     entries.delete(one.code);
     await one.code.forget();
@@ -110,18 +114,17 @@ export async function startServing(options: ServingOptions, first: Code): Promis
     replace: async (code) => {
       const [before, next] = [current, await start(code)];
       current = next;
-      const { released } = await before.api.release();
-      // Requests of this moment wait in no queue: they are refused, and their client comes again.
-      await next.api.listen(Number(new URL(url).port)).catch((error: Error) => broken.resolve(error.message));
+      const answered = gateway.turnTo(next.api.port);
       watch(next);
       await options.board.update({ api: { url, pid: next.api.pid } });
-      void retire(before, released);
+      void retire(before, answered);
     },
     stop: async () => {
       stopping = true;
       for (const { functions } of alive) functions.drain();
       await sources?.stop(options.drainMs);
       await Promise.all([...alive].map(end));
+      gateway.close();
     },
     kill: () => {
       for (const { api, functions } of alive) {
