@@ -38,7 +38,7 @@ const SYSTEM = [
 ];
 
 /** Those of whoever owns the schema: the application's role may not carry them out. */
-const MIGRATORS = ["keys.create", "keys.revoke"];
+const MIGRATORS = ["keys.create", "keys.revoke", "runs.repin"];
 const clientOf = ({ name }: Statement) => (MIGRATORS.includes(name) ? migrator : application);
 
 interface Described {

@@ -30,6 +30,8 @@ export {
 export type { OpenArm, StoredRetry } from "./arms.ts";
 export type { NewConsent, ParkAnswer, Standing } from "./parks.ts";
 export type { ClearAnswer } from "./quarantines.ts";
+export type { StrandedRun } from "./pinned.ts";
+export type { RepinAnswer } from "./repins.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
 export { createRoles, rolesSql, type RoleOptions } from "./roles.ts";
 export type { DueArm, Resumption } from "./resumptions.ts";

@@ -18,6 +18,8 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "runs.cancel": "opens",
   "runs.clearQuarantine": "opens",
   "runs.openOfPins": "reads",
+  "runs.stranded": "reads",
+  "runs.repinIfUnclaimed": "keeps: what is open for the run stays open, and stays due when it was",
   "runs.overdue": "reads",
   "runs.failOverdue": "keeps: a deadline that has passed is open, and only the reconciler ends a run for it",
   "runs.restartIfClaimed": "keeps: a claim is open, and the next delivery comes in the same commit",

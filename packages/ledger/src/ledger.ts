@@ -22,6 +22,7 @@ import * as pinned from "./pinned.ts";
 import * as publications from "./publications.ts";
 import * as quarantines from "./quarantines.ts";
 import * as reads from "./reads.ts";
+import * as repins from "./repins.ts";
 import * as restarts from "./restarts.ts";
 import * as resumptions from "./resumptions.ts";
 import * as settlements from "./settlements.ts";
@@ -88,6 +89,8 @@ export function openLedger(options: LedgerOptions) {
       get: bind(database, reads.readRun),
       page: bind(database, reads.readRunPage),
       openOfPins: bind(database, pinned.countOpenRunsOfPins),
+      stranded: bind(database, pinned.readStrandedRuns),
+      repinIfUnclaimed: bind(database, repins.repinRunIfUnclaimed),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
