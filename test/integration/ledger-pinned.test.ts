@@ -29,7 +29,10 @@ async function digestsOf(run: MadeRun): Promise<readonly string[]> {
 
 type Query = (text: string, values: unknown[]) => Promise<unknown>;
 
-async function makeCheckpoint(run: MadeRun, query: Query = db.admin): Promise<void> {
+async function makeCheckpoint(
+  run: MadeRun,
+  query: Query = (text, values) => db.admin(text, values),
+): Promise<void> {
   await query(
     `insert into ghouls.checkpoints (tenant_id, run_id, generation, seq, workflow_digest, journal_length, journal_digest, created_at)
      values ($1, $2, 1, $3, 'old', 0, 'j', ghouls.clock())`,

@@ -15,14 +15,17 @@ export interface Board {
   }): Promise<void>;
 }
 
+export interface BoardOptions {
+  readonly file: StateFile;
+  readonly database: Database;
+  readonly schema: string;
+  readonly queues: Queues;
+  readonly tokens: DevState["tokens"];
+  readonly log: HostLog;
+}
+
 /** Writes `dev.json` whenever a process comes or goes, from the moment on at which the API answers. */
-export function createBoard(
-  file: StateFile,
-  database: Database,
-  queues: Queues,
-  tokens: DevState["tokens"],
-  log: HostLog,
-): Board {
+export function createBoard({ file, database, schema, queues, tokens, log }: BoardOptions): Board {
   let current: Parameters<Board["update"]>[0] = {};
   return {
     update: async (change) => {
@@ -42,6 +45,7 @@ export function createBoard(
       const state = {
         apiUrl: current.api.url,
         databaseUrl: database.url,
+        databaseSchema: schema,
         ...(migrationUrl === undefined ? {} : { migrationUrl }),
         ...(endpoint === undefined ? {} : { sqsUrl: endpoint }),
         tokens,

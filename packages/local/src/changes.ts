@@ -16,15 +16,17 @@ export function changesBetween(before: Manifest, after: Manifest): readonly Chan
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
   return keys
     .filter((key) => before[key] !== after[key])
-    .map((key) => {
-      const at = key.lastIndexOf("@");
-      return {
-        name: key.slice(0, at),
-        version: Number(key.slice(at + 1)),
-        from: before[key],
-        to: after[key],
-      };
-    });
+    .map((key) => ({ ...nameAndVersion(key), from: before[key], to: after[key] }));
+}
+
+/** What a manifest can carry. */
+export function pinsOf(manifest: Manifest): readonly WorkflowPin[] {
+  return Object.entries(manifest).map(([key, digest]) => ({ ...nameAndVersion(key), digest }));
+}
+
+function nameAndVersion(key: string): { readonly name: string; readonly version: number } {
+  const at = key.lastIndexOf("@");
+  return { name: key.slice(0, at), version: Number(key.slice(at + 1)) };
 }
 
 /** The pins that nobody carries any more after these changes. */
@@ -57,6 +59,7 @@ function pinnedWords(runs: number): string {
   return runs === 1 ? ", 1 run is pinned to the old one" : `, ${runs} runs are pinned to the old one`;
 }
 
-function short(digest = ""): string {
+/** As much of a digest as tells it from others. */
+export function short(digest = ""): string {
   return digest.length > 8 ? `${digest.slice(0, 8)}…` : digest;
 }

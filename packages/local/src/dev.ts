@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { inspect } from "node:util";
 import { GhoulsError } from "@ghouls/core";
@@ -9,6 +9,7 @@ import type { Print } from "./log.ts";
 import { carryExamples } from "./once.ts";
 import { watchParent } from "./parent.ts";
 import type { Parts } from "./parts.ts";
+import { dataDirOption, quote } from "./shell.ts";
 import { installedParts } from "./installed-parts.ts";
 
 export interface DevOptions {
@@ -183,7 +184,7 @@ function welcome(host: Host, { dataDir, watch }: DevOptions): readonly string[] 
   const { apiUrl } = host.state;
   const state = join(dataDir, "dev.json");
   const first = host.config.examples[0];
-  const elsewhere = resolve(dataDir) === resolve(".ghouls") ? "" : ` --data-dir ${quote(dataDir)}`;
+  const elsewhere = dataDirOption(dataDir);
   const token = `$(node -p "JSON.parse(require('fs').readFileSync('${state}')).tokens.submitter")`;
   const submits =
     first === undefined
@@ -211,11 +212,6 @@ function welcome(host: Host, { dataDir, watch }: DevOptions): readonly string[] 
     ...curl,
     "",
   ];
-}
-
-/** One word for a shell. */
-function quote(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 function explain(error: unknown, err: Print, json: boolean): void {

@@ -1,7 +1,7 @@
 import { chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { openSqs } from "@ghouls/aws";
-import { GhoulsError, noFaults } from "@ghouls/core";
+import { noFaults } from "@ghouls/core";
 import { describeEnd } from "./child.ts";
 import type { ProcessEnd } from "./child.ts";
 import { DEV_TENANT, functionEnvironment } from "./child-environment.ts";
@@ -12,8 +12,9 @@ import type { Board } from "./board.ts";
 import { allOrNothing, createOwner } from "./owner.ts";
 import type { Owner } from "./owner.ts";
 import { openCodeStore, readCode, readFirstCode } from "./code.ts";
-import type { Code, CodeStore } from "./code.ts";
-import { startReloading } from "./reload.ts";
+import type { Code, CodeStore, Manifest } from "./code.ts";
+import { strandedLines } from "./stranded.ts";
+import { firstState, startReloading } from "./reload.ts";
 import { startServing } from "./serving.ts";
 import type { Serving } from "./serving.ts";
 import { watchFiles } from "./watch.ts";
@@ -25,6 +26,7 @@ import type { HostLog, Print } from "./log.ts";
 import { openLog, rotate } from "./log.ts";
 import type { HostLedger, LoadedConfig, Parts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
+import { refuseUnready } from "./ready.ts";
 import { openQueues } from "./queues.ts";
 import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from "./state.ts";
 import type { DevState } from "./state.ts";
@@ -124,7 +126,14 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const tokens = await makeKeys(options, database, config);
   const env = functionEnvironment(options.env, database.url, config.databaseSchema, queues);
   const stateFile = openStateFile(options.dataDir);
-  const shown = createBoard(stateFile, database, queues, tokens, log);
+  const shown = createBoard({
+    file: stateFile,
+    database,
+    schema: config.databaseSchema,
+    queues,
+    tokens,
+    log,
+  });
   owner.defer(() => stateFile.remove());
 
   const serving = await startServingParts(
@@ -134,14 +143,20 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   await refuseUnready(serving.url);
   board = shown;
   await serving.open();
-  if (options.watch) {
+  const say = (text: string): void => log.line("host", text);
+  const aboutStranded = (manifest: Manifest) => strandedLines(ledger, manifest, options.dataDir);
+  // What they are does not concern the start.
+  for (const line of await aboutStranded(code.manifest)) say(line);
+  if (!options.watch) await shown.update({ code: firstState(code) });
+  else {
     const reloading = startReloading({
       first: code,
       read: (signal) => readCode({ ...codeOf(options, log), signal }),
       replace: (next) => serving.replace(next),
       watch: watchFiles,
       openOfPins: (pins) => ledger.runs.openOfPins(DEV_TENANT, pins),
-      say: (text) => log.line("host", text),
+      aboutStranded,
+      say,
       show: (state) => shown.update({ code: state }),
     });
     owner.defer(() => reloading.stop());
@@ -164,29 +179,6 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
 
 function codeOf({ parts, configPath, env }: HostOptions, log: HostLog) {
   return { handlers: parts.handlers, configPath: resolve(configPath), env, log };
-}
-
-/**
- * Asks the API whether it can work before anybody is told that it is up.
- * @throws GhoulsError configuration_invalid with what is not ready, and what to do
- */
-async function refuseUnready(apiUrl: string): Promise<void> {
-  const response = await fetch(`${apiUrl}/readyz`);
-  const body = (await response.json().catch(() => undefined)) as
-    | { checks?: { name: string; ok: boolean; detail: string }[]; detail?: string }
-    | undefined;
-  if (response.status !== 503) return;
-  const failing = (body?.checks ?? []).filter((check) => !check.ok);
-  const details = failing.map((check) => `${check.name}: ${check.detail}`).join("; ");
-  throw new GhoulsError(
-    "configuration_invalid",
-    `the API is not ready: ${details || body?.detail || "no reason given"}`,
-    {
-      fix: failing.some((check) => check.name === "schema")
-        ? "Run `ghouls migrate` with the migrator's connection string, or set GHOULS_MIGRATION_DATABASE_URL."
-        : "The log names the reason; check DATABASE_URL and the configuration.",
-    },
-  );
 }
 
 interface ServingParts {

@@ -74,7 +74,19 @@ export interface HostLedger extends WorkerEnds, KeyMaker {
       tenantId: string,
       pins: readonly WorkflowPin[],
     ): Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
+    /** The newest runs of a tenant that would go on, if they were pinned to one of these. */
+    stranded(tenantId: string, pins: readonly WorkflowPin[], limit: number): Promise<StrandedRuns>;
   };
+}
+
+export interface StrandedRuns {
+  readonly runs: readonly {
+    readonly runId: string;
+    readonly status: string;
+    readonly workflow: WorkflowPin;
+  }[];
+  /** With those that are not among them. */
+  readonly count: number;
 }
 
 export interface HeldLeases {

@@ -61,6 +61,7 @@ function start(over: Partial<ReloadOptions> = {}) {
       return { set: (files) => void watched.push(files), close: () => undefined };
     },
     openOfPins: (pins) => Promise.resolve(pins.map((pin) => ({ ...pin, runs: 2 }))),
+    aboutStranded: ({ "gate@1": digest }) => Promise.resolve(digest === "three" ? ["some are stranded"] : []),
     say: (line) => said.push(line),
     show: (state) => Promise.resolve(void states.push(state)),
     ...over,
@@ -85,6 +86,15 @@ test("a save takes the place of the code that runs, and it is told which digests
     workflows: { "gate@1": "two" },
     changed: [{ name: "gate", version: 1, from: "one", to: "two" }],
   });
+});
+
+test("what has become of other code's runs is offered with each change", async () => {
+  const { said, save } = start();
+  save("three", { code: codeOf("three") });
+  await until(() => said.slice(1)).toEqual([
+    "  gate@1: one → three, 2 runs are pinned to the old one",
+    "  some are stranded",
+  ]);
 });
 
 test("a save that moves no digest is run too, and said to move none", async () => {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { WorkflowPin } from "@ghouls/core";
 import type { Change } from "./changes.ts";
 import { changesBetween, describeChanges, leftPins } from "./changes.ts";
-import type { Code, CodeAnswer, Refusal } from "./code.ts";
+import type { Code, CodeAnswer, Manifest, Refusal } from "./code.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { FileWatch } from "./watch.ts";
 
@@ -29,6 +29,8 @@ export interface ReloadOptions {
   readonly openOfPins: (
     pins: readonly WorkflowPin[],
   ) => Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
+  /** Words about the runs that none of these can carry. */
+  readonly aboutStranded: (manifest: Manifest) => Promise<readonly string[]>;
   readonly say: (line: string) => void;
   readonly show: (state: CodeState) => Promise<void>;
 }
@@ -38,6 +40,10 @@ export interface Reloading {
   stop(): Promise<void>;
 }
 
+export function firstState({ manifest }: Code): CodeState {
+  return { loadedAt: new Date().toISOString(), workflows: manifest };
+}
+
 /**
  * Runs what is saved: whenever a module that the configuration reaches has changed, its code is read, and takes the place
  * of the one that runs. Code that cannot be loaded changes nothing; the next save is looked at again.
@@ -45,7 +51,7 @@ export interface Reloading {
 export function startReloading(options: ReloadOptions): Reloading {
   const stopping = new AbortController();
   let running = options.first;
-  let shown: CodeState = { loadedAt: new Date().toISOString(), workflows: running.manifest };
+  let shown = firstState(running);
   let watched: readonly string[] = Object.keys(running.files);
   let seen: Readonly<Record<string, string | undefined>> = running.files;
   let underWay: Promise<void> | undefined;
@@ -81,7 +87,7 @@ export function startReloading(options: ReloadOptions): Reloading {
     const changed = changesBetween(running.manifest, code.manifest);
     await options.replace(code);
     running = code;
-    const lines = await words(options, changed);
+    const lines = await words(options, changed, code.manifest);
     await show({ loadedAt: new Date().toISOString(), workflows: code.manifest, changed });
     options.say(
       `reloaded: ${files.slice(0, 3).join(", ")}${files.length > 3 ? ` and ${files.length - 3} more` : ""}`,
@@ -141,10 +147,15 @@ export function startReloading(options: ReloadOptions): Reloading {
   };
 }
 
-async function words(options: ReloadOptions, changed: readonly Change[]): Promise<readonly string[]> {
+async function words(
+  options: ReloadOptions,
+  changed: readonly Change[],
+  manifest: Manifest,
+): Promise<readonly string[]> {
   if (changed.length === 0) return ["no workflow's digest has changed"];
   try {
-    return describeChanges(changed, await options.openOfPins(leftPins(changed)));
+    const moves = describeChanges(changed, await options.openOfPins(leftPins(changed)));
+    return [...moves, ...(await options.aboutStranded(manifest))];
   } catch (error) {
     return [...describeChanges(changed, []), `the runs that are open could not be counted: ${String(error)}`];
   }

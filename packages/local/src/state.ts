@@ -19,14 +19,15 @@ export interface ProcessEntry {
 export interface DevState {
   readonly apiUrl: string;
   readonly databaseUrl: string;
-  /** As the role that owns the schema, for `ghouls keys`; only where the database lives in the data folder. */
+  readonly databaseSchema: string;
+  /** As the role that owns the schema, for `ghouls keys` and `ghouls dev replay`; only where the database lives in the data folder. */
   readonly migrationUrl?: string;
   /** Absent where the queues are not on this machine. */
   readonly sqsUrl?: string;
   /** Keys of the ledger. */
   readonly tokens: { readonly operator: string; readonly submitter: string; readonly decider: string };
   readonly processes: readonly ProcessEntry[];
-  /** The code that runs, where it is reloaded. */
+  /** The code that runs. */
   readonly code?: CodeState;
   /** What the check of replays has found, the newest last. */
   readonly notices?: readonly Notice[];
