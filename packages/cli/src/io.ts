@@ -35,6 +35,7 @@ export interface LedgerTools {
   migrationSql(options: { schema: string; applicationRole: string }): string;
   openLedger(options: DatabaseConnection & { schema: string; maxConnections: number }): {
     doctor(): Promise<readonly Diagnosis[]>;
+    readonly runs: Pick<Ledger["runs"], "repinIfUnclaimed">;
     close(): Promise<void>;
   };
   openKeys(options: DatabaseConnection & { schema: string; maxConnections: number }): KeyStore;

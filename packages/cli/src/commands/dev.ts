@@ -5,6 +5,7 @@ import { act, wholeNumber, withJson, type CommonOptions, type Context } from "..
 import { isNoFile } from "../dev-file.ts";
 import { CommandError } from "../failure.ts";
 import type { Io, LocalHost } from "../io.ts";
+import { addStranded } from "./stranded.ts";
 
 interface DevOptions extends CommonOptions {
   readonly config: string;
@@ -32,6 +33,7 @@ export function addDev(program: Command, context: Context): void {
       "one worker with an inspector, which may stand at a breakpoint",
       wholeNumber(0, 65_535),
     );
+  addStranded(command, context);
   const options = () => command.opts<DevOptions>();
   command.action(act(context, options, () => dev(context.io, options())));
 }

@@ -163,6 +163,7 @@ describe("doctor", () => {
       opened.push(options);
       return {
         doctor: () => (diagnoses instanceof Error ? Promise.reject(diagnoses) : Promise.resolve(diagnoses)),
+        runs: { repinIfUnclaimed: () => Promise.reject(new Error("the doctor only looks")) },
         close: () => Promise.resolve(void (closed += 1)),
       };
     };
