@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { workflow, type WorkflowContext } from "ghouls";
 import type { AnyWorkflow } from "@ghouls/core";
-import { testWorld } from "../support/world.ts";
+import { SOMEBODY, testWorld } from "../support/world.ts";
 
 /** What the workflow under test does; each test sets its own. */
 let body: (ctx: WorkflowContext, input: { list: number[] }) => Promise<unknown> = () => Promise.resolve();
@@ -152,6 +152,82 @@ describe("what is not deterministic is named, and the run stays as it is:", () =
     await expect.poll(() => checks).toHaveLength(1);
     expect(warnings()).toEqual(["any: on replay, it returned where the run went on"]);
   });
+
+  test.each<[string, (ctx: WorkflowContext, again: boolean) => Promise<unknown>, string]>([
+    [
+      "another wait than the run is parked on",
+      (ctx, again) => ctx.waitForSignal(again ? "b" : "a"),
+      'it asks for signal "b" where the run asked for signal "a"',
+    ],
+    [
+      "one wait less",
+      (ctx, again) => Promise.all([ctx.waitForSignal("a"), again ? 1 : ctx.sleep("1d", { name: "late" })]),
+      'it asks for signal "a" where the run asked for sleep "late"',
+    ],
+    [
+      "no wait",
+      (ctx, again) => (again ? new Promise(() => undefined) : ctx.waitForSignal("a")),
+      'it asks for nothing where the run asked for signal "a"',
+    ],
+    [
+      "an end where the run is parked",
+      (ctx, again) => (again ? Promise.resolve(1) : ctx.waitForSignal("a")),
+      'it returned where the run asked for signal "a"',
+    ],
+    [
+      "another step than the one that waits for its next try",
+      (ctx, again) =>
+        ctx.step(again ? "c" : "b", () => Promise.reject(new Error("later")), {
+          tries: 2,
+          backoff: { initial: "60s", factor: 1, max: "60s" },
+        }),
+      'it asks for step "c" where the run asked for step "b"',
+    ],
+  ])("%s", async (_name, wait, difference) => {
+    let again = false;
+    const { view, warned } = await checked(async (ctx) => {
+      await step(ctx, "a");
+      const now = again;
+      again = true;
+      return wait(ctx, now);
+    });
+    expect(warned).toEqual([`any: on replay, ${difference}`]);
+    expect(view.status).toMatch(/^AWAITING_/);
+  });
+
+  test.each<[string, (ctx: WorkflowContext, again: boolean) => Promise<unknown>, string]>([
+    [
+      "another input to continue with",
+      (ctx, again) => ctx.restart({ list: [again ? 1 : 2] }),
+      "it continues as new with another input than in the run",
+    ],
+    [
+      "an end where the run continued as new",
+      (ctx, again) => (again ? Promise.resolve(1) : ctx.restart({ list: [] })),
+      "it returned where the run continued as new",
+    ],
+    [
+      "a step where the run continued as new",
+      (ctx, again) => (again ? step(ctx, "b") : ctx.restart({ list: [] })),
+      'it asks for step "b" where the run continued as new',
+    ],
+    [
+      "to continue as new where the run returned",
+      (ctx, again) => (again ? ctx.restart({ list: [] }) : Promise.resolve(1)),
+      "it continued as new where the run returned",
+    ],
+  ])("%s", async (_name, end, difference) => {
+    let hops = 0;
+    body = async (ctx) => {
+      hops += 1;
+      await step(ctx, "a");
+      return end(ctx, hops > 1);
+    };
+    const { runId } = await world.submit("any", { list: [] });
+    await world.deliver([`run:${runId}:1`]);
+    await expect.poll(() => checks).toHaveLength(1);
+    expect(warnings()).toEqual([`any: on replay, ${difference}`]);
+  });
 });
 
 describe("what is deterministic is not spoken of:", () => {
@@ -204,6 +280,79 @@ describe("what is deterministic is not spoken of:", () => {
     const { view, warned } = await checked(next);
     expect(view).toMatchObject(expected);
     expect(warned).toEqual([]);
+  });
+
+  test("a hop that is parked, the one that goes on from there, and what is asked for a little later", async () => {
+    let asked = 0;
+    body = async (ctx) => {
+      const before = await Promise.all([step(ctx, "a"), step(ctx, "b")]);
+      asked += 1;
+      // Code may wait for something outside of steps before it asks, and for longer in a replay than in the run.
+      for (let n = 0; n < asked * 3; n += 1) await new Promise((resolve) => setImmediate(resolve));
+      const { winner } = await ctx.first({ told: ctx.waitForSignal("told"), late: ctx.sleep("1d") });
+      return [before, winner, await step(ctx, "c")];
+    };
+    const { runId } = await world.submit("any", { list: [] });
+    await world.drain();
+    await expect.poll(() => checks).toHaveLength(1);
+    expect((await world.view(runId)).status).toBe("AWAITING_SIGNAL");
+    await world.signals.send(SOMEBODY, runId, { name: "told", payloadText: "1" });
+    await world.drain();
+    await expect.poll(() => checks).toHaveLength(2);
+    expect((await world.view(runId)).output).toEqual([["a", "b"], "told", "c"]);
+    expect(warnings()).toEqual([]);
+    expect(ran).toEqual(["a", "b", "c"]);
+  });
+
+  test("a hop that continues as new, each epoch by itself", async () => {
+    const { view, warned } = await checked(async (ctx, { list }) => {
+      const next = [...list, await step(ctx, "a", list.length), ctx.random()];
+      return next.length < 6 ? ctx.restart({ list: next }) : step(ctx, "b", next.length);
+    }, 3);
+    expect(view).toMatchObject({ status: "DONE", output: 7 });
+    expect(warned).toEqual([]);
+  });
+
+  test("a new input that cannot be stored, which has failed the run", async () => {
+    const { view, warned } = await checked(async (ctx) => {
+      await step(ctx, "a");
+      return ctx.restart({ list: Number.NaN });
+    });
+    expect(view.status).toBe("FAILED");
+    expect(warned).toEqual([]);
+  });
+
+  test("code that was away outside of steps when its hop handed over, and comes to its end sooner on replay", async () => {
+    const draining = new AbortController();
+    const back = Promise.withResolvers<void>();
+    body = async (ctx) => {
+      await ctx.step("a", () => draining.abort());
+      await back.promise;
+      return "end";
+    };
+    const { runId } = await world.submit("any", { list: [] });
+    await world.deliver([`run:${runId}:1`], { draining: draining.signal });
+    back.resolve();
+    await expect.poll(() => checks).toHaveLength(1);
+    expect(warnings()).toEqual([]);
+    await world.drain();
+    await expect.poll(() => checks).toHaveLength(2);
+    expect((await world.view(runId)).output).toBe("end");
+    expect(warnings()).toEqual([]);
+  });
+
+  test("a journal that the code of now does not ask for: the run has failed by that, and its code has changed", async () => {
+    const draining = new AbortController();
+    let first = "a";
+    body = (ctx) => ctx.step(first, () => draining.abort()).then(() => step(ctx, "b"));
+    const { runId } = await world.submit("any", { list: [] });
+    await world.deliver([`run:${runId}:1`], { draining: draining.signal });
+    await expect.poll(() => checks).toHaveLength(1);
+    first = "z";
+    await world.drain();
+    await expect.poll(() => checks).toHaveLength(2);
+    expect(await world.view(runId)).toMatchObject({ status: "FAILED", errorCode: "journal_mismatch" });
+    expect(warnings()).toEqual([]);
   });
 
   test("a hop that hands over, and the one after it", async () => {

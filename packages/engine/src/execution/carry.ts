@@ -60,10 +60,12 @@ async function carryHop(
   const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
   reins.onHop(hop);
   const end = await hop.run(loaded.input);
+  const unanswered = hop.unanswered();
   const carried = await conclude(claim, end, deps, invocation, hop);
   const kept = carried.kind !== "fenced" && carried.kind !== "unknown" && carried.kind !== "quarantined";
   if (deps.settings.replayCheck && kept) {
-    const ended = { claim, workflow: pinned.workflow, end, journalLength: hop.journal().length };
+    const { workflow } = pinned;
+    const ended = { claim, workflow, end, unanswered, journalLength: hop.journal().length };
     // Nothing waits for it: the run is as it is.
     void checkReplay(ended, deps, invocation);
   }
