@@ -54,7 +54,7 @@ async function go(runId: string, status: string): Promise<wire.RunView> {
 const said = () => project.said.filter((line) => line.startsWith("host |")).map((line) => line.slice(7));
 const says = (text: RegExp) => expect.poll(() => said().some((line) => text.test(line))).toBe(true);
 
-test("a start goes on beside parked runs of other code, and replay, restart and discard do what they say", async () => {
+test("a start goes on beside runs of other code, and replay, restart and discard do what they say", async () => {
   project = await devProject({ "ghouls.config.ts": CONFIG, "gate.ts": gate("old") });
   const host = await project.start();
   const [replayed, restarted, discarded, changed] = [
@@ -63,11 +63,12 @@ test("a start goes on beside parked runs of other code, and replay, restart and 
     await parked("c"),
     await parked("d"),
   ];
+  const held = (await ghouls("submit", "gate", "--input", '"f"', "--held")).out;
   await host.stop();
   await project.save({ "gate.ts": gate("new") });
   await project.start({ watch: true });
-  await says(/^4 runs are of code that is not here any more; what becomes of each is yours to say:$/);
-  for (const runId of [replayed, restarted, discarded, changed])
+  await says(/^5 runs are of code that is not here any more; what becomes of each is yours to say:$/);
+  for (const runId of [replayed, restarted, discarded, changed, held])
     expect(said().join("\n")).toContain(`  ${runId}  gate@1 (`);
   const commands = said().flatMap((line) => /npx ghouls dev (\w+) <run>/.exec(line)?.slice(1) ?? []);
   expect(commands).toEqual(["replay", "restart", "discard"]);
@@ -77,6 +78,12 @@ test("a start goes on beside parked runs of other code, and replay, restart and 
   expect(replay).toMatchObject({ code: 0, out: expect.stringMatching(/^pinned to [0-9a-f]+$/) });
   // Its first step is of the journal, and is not run again.
   expect((await go(replayed, "DONE")).output).toEqual(["a old", "new"]);
+
+  // One that no worker has had yet begins with the code of now.
+  expect(await ghouls("dev", "replay", held)).toMatchObject({ code: 0 });
+  expect(await ghouls("release", held)).toMatchObject({ code: 0 });
+  await project.until(held, "AWAITING_SIGNAL");
+  expect((await go(held, "DONE")).output).toEqual(["f new", "new"]);
 
   const restart = await ghouls("dev", "restart", restarted);
   expect(restart.err).toBe(`${restarted} is CANCELLED`);
