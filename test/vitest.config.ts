@@ -2,21 +2,38 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { NEEDS, isInstalled } from "./support/setups/binaries.ts";
 
-/** What speaks to the ledger, and so runs on each way to reach one. */
+/** What speaks to the ledger, and so runs on each server. */
 const LEDGER_SUITE = [
   "test/integration/ledger-*.test.ts",
   "test/integration/{admission,containment,doctor,handover,hop,loss}.test.ts",
   "test/races/*.test.ts",
 ];
 
-const project = (name: string, include: readonly string[]) => ({
+/**
+ * A pooler and Neon's driver stand between the engine and the same server: they change connections, names of statements,
+ * transactions, types and errors. What a statement does to rows and locks once it is there is the server's, and both
+ * servers are tested: every move against every state, every order of a race, plans. Of the races one file stays, that holds
+ * a statement in its middle by a lock of another connection.
+ */
+const ONLY_THE_SERVERS = [
+  "test/integration/ledger-{moves,plans}.test.ts",
+  "test/integration/{containment,doctor}.test.ts",
+  "test/races/!(fences).test.ts",
+];
+
+const project = (name: string, include: readonly string[], exclude: readonly string[] = []) => ({
   extends: true as const,
-  test: { name, include: [...include], globalSetup: [`test/support/setups/${name}.ts`] },
+  test: {
+    name,
+    include: [...include],
+    exclude: [...exclude],
+    globalSetup: [`test/support/setups/${name}.ts`],
+  },
 });
 
 /** Leaves a project out, and says so, where its server is not installed; CI has to install it. */
-function where(name: keyof typeof NEEDS) {
-  if (isInstalled(name)) return [project(name, LEDGER_SUITE)];
+function where(name: keyof typeof NEEDS, exclude?: readonly string[]) {
+  if (isInstalled(name)) return [project(name, LEDGER_SUITE, exclude)];
   const missing = `the ledger suite on ${name}: apt-get install ${NEEDS[name].package}`;
   if (process.env["CI"] !== undefined) throw new Error(`cannot run ${missing}`);
   process.stderr.write(`NOT RUN: ${missing}\n`);
@@ -33,13 +50,15 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
+    // Processes that tests start load the same sources again and again: they are compiled once.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("../node_modules/.cache/compiled", import.meta.url)) },
     // A test that failed once is a fault to be found.
     retry: 0,
     projects: [
       project("postgres18", ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"]),
       ...where("postgres15"),
-      ...where("pgbouncer"),
-      project("neon", LEDGER_SUITE),
+      ...where("pgbouncer", ONLY_THE_SERVERS),
+      project("neon", LEDGER_SUITE, ONLY_THE_SERVERS),
     ],
   },
 });

@@ -16,6 +16,6 @@ export default defineConfig({
   build: { external: ["@cyclonedx/cyclonedx-library"] },
   examples: [
     { workflow: "hello", input: { name: "Ghouls" } },
-    { workflow: "release-gate", input: { lockfile } },
+    { workflow: "release-gate", input: { lockfile, questions: "policy" } },
   ],
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 // Its index registers every statement.
 import "../../packages/ledger/src/index.ts";
-import { STATEMENTS } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS } from "../../packages/ledger/src/sql/statement.ts";
 import { folderOf, productionSources, readSources } from "./sources.ts";
 import { boundToTenant, namesTenant, sqlOutside, tablesWithoutSchema, touchesTenants } from "./sql.ts";
 

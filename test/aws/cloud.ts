@@ -28,7 +28,7 @@ export interface Cloud {
   /** Deploys once more, after a change of the project; waits for what is done as each resource stands. */
   deploy(onMade?: UpOptions["onMade"]): Promise<Stack>;
   /** Waits until a statement finds a row. */
-  seen(text: string, values: unknown[], withinMs?: number): Promise<void>;
+  seen(text: string, values: unknown[]): Promise<void>;
   /** Digest of the code that a function has. */
   codeOf(name: string): Promise<string>;
   takeDown(): Promise<number>;
@@ -42,7 +42,7 @@ export interface Cloud {
   /** Where the role connects that owns the schema. */
   readonly migratorUrl: string;
   /** Waits until a run has this status. */
-  ended(runId: string, status: string, withinMs?: number): Promise<wire.RunView>;
+  ended(runId: string, status: string): Promise<wire.RunView>;
   /** Takes the message of a run out of its queue, as if SQS had lost it. */
   lose(queue: string, runId: string): Promise<void>;
   logs(): ReturnType<typeof readLogs>;
@@ -122,8 +122,8 @@ export function deployedCloud(): Cloud {
     clients,
     rows: (text, values) => query(text, values),
     deploy,
-    seen: async (text, values, withinMs = 30_000) => {
-      await until(text, async () => (await query(text, values)).length > 0, withinMs);
+    seen: async (text, values) => {
+      await until(text, async () => (await query(text, values)).length > 0);
     },
     codeOf: async (name) => {
       const made = stack.made.find(({ urn }) => urn.endsWith(`::${name}`));
@@ -137,7 +137,7 @@ export function deployedCloud(): Cloud {
       if (status !== 202) throw new Error(`admission answered ${status}: ${JSON.stringify(body)}`);
       return body as wire.Admitted;
     },
-    ended: async (runId, status, withinMs = 60_000) =>
+    ended: async (runId, status) =>
       until(
         `run ${runId} ${status}`,
         async () => {
@@ -149,7 +149,8 @@ export function deployedCloud(): Cloud {
           }
           return undefined;
         },
-        withinMs,
+        // Some minutes of the reconciler, on a slow machine.
+        500_000,
         // Each question is a function's invocation.
         250,
       ),

@@ -84,10 +84,10 @@ export default defineConfig({
   workflows: [hello, asks, naps, procession, vanish, releaseGate${farewell ? ", farewell" : ""}],
   queues: {
     runs: { batchSize: 5, concurrency: 2, functionTimeout: "15s" },
-    slow: { batchSize: 1, concurrency: 2, functionTimeout: "8s" },
+    slow: { batchSize: 1, concurrency: 2, functionTimeout: "15s" },
     rites: { batchSize: 1, concurrency: 2, functionTimeout: "5m" },
   },
-  timing: { lease: "6s", beat: "2s", actsMargin: "1s", maxLosses: 3 },
+  timing: { lease: "20s", beat: "2s", actsMargin: "1s", maxLosses: 3 },
   build: { external: ["@cyclonedx/cyclonedx-library"] },
   auth: async (token) => token === ${JSON.stringify(TOKEN)}
     ? { tenantId: "acme", subject: "user:ada", roles: ["operator"] } : undefined,

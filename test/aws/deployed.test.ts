@@ -1,13 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import type { wire } from "@ghouls/core";
 import { asMigrator, makeKey } from "../support/keys.ts";
 import { until } from "../support/wait.ts";
 import { ROOT } from "../infra/project.ts";
 import { deployedCloud } from "./cloud.ts";
-import { TOKEN } from "./deployed-project.ts";
+import { TOKEN, writeSecond } from "./deployed-project.ts";
+import { standing } from "./standing.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ghouls-aws-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -20,6 +21,7 @@ interface Delivery {
 }
 
 describe.skipIf(inject("emulator") === null)("deployed", () => {
+  const before = standing();
   const cloud = deployedCloud();
   const deliveriesOf = (runId: string) =>
     cloud.rows<Delivery>(
@@ -107,103 +109,109 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
     expect(await list(TOKEN)).toMatchObject({ status: 200 });
   });
 
-  test("release-gate, over this repository's own lockfile", async () => {
-    const output = join(folder, "gate");
-    const { runId } = await cloud.submit("release-gate", {
-      lockfile: join(ROOT, "package-lock.json"),
-      policy: join(ROOT, "packages/workflows/src/release-gate/policy.json"),
-      output,
+  // The scheduled reconciler comes once a minute: it is waited for once for all of these.
+  describe.concurrent("at the same time", () => {
+    let lost: string;
+    beforeAll(async () => {
+      await cloud.feed(false);
+      ({ runId: lost } = await cloud.submit("hello", { name: "nobody" }));
+      await cloud.lose("runs", lost);
+      await cloud.feed(true);
     });
-    const view = await cloud.ended(runId, "DONE", 120_000);
-    expect(view.output).toMatchObject({ decision: "PASSED" });
-    expect(JSON.parse(readFileSync(join(output, "bom.json"), "utf8"))).toMatchObject({
-      bomFormat: "CycloneDX",
+
+    test("release-gate, over this repository's own lockfile", async () => {
+      const output = join(folder, "gate");
+      const { runId } = await cloud.submit("release-gate", {
+        lockfile: join(ROOT, "package-lock.json"),
+        policy: join(ROOT, "packages/workflows/src/release-gate/policy.json"),
+        output,
+      });
+      const view = await cloud.ended(runId, "DONE");
+      expect(view.output).toMatchObject({ decision: "PASSED" });
+      expect(JSON.parse(readFileSync(join(output, "bom.json"), "utf8"))).toMatchObject({
+        bomFormat: "CycloneDX",
+      });
     });
-  });
 
-  test("a run that is longer than an invocation goes over several, from its journal", async () => {
-    const { runId } = await cloud.submit("procession", { steps: 12 });
-    const view = await cloud.ended(runId, "DONE", 120_000);
-    expect(view).toMatchObject({ output: "arrived", steps: 13 });
-    const deliveries = await deliveriesOf(runId);
-    expect(deliveries.filter(({ outcome }) => outcome === "continued").length).toBeGreaterThanOrEqual(2);
-    expect(deliveries.filter(({ outcome }) => outcome === "lost")).toEqual([]);
-  });
+    test("a run that is longer than an invocation goes over several, from its journal", async () => {
+      const { runId } = await cloud.submit("procession", { steps: 24 });
+      const view = await cloud.ended(runId, "DONE");
+      expect(view).toMatchObject({ output: "arrived", steps: 25 });
+      const deliveries = await deliveriesOf(runId);
+      expect(deliveries.filter(({ outcome }) => outcome === "continued").length).toBeGreaterThanOrEqual(2);
+      expect(deliveries.filter(({ outcome }) => outcome === "lost")).toEqual([]);
+    });
 
-  test("a run that is cancelled in the middle ends CANCELLED once nothing of it can act", async () => {
-    const { runId } = await cloud.submit("procession", { steps: 60 });
-    await until(
-      "its first step",
-      async () => {
+    test("a run that is cancelled in the middle ends CANCELLED once nothing of it can act", async () => {
+      const { runId } = await cloud.submit("procession", { steps: 60 });
+      await until("its first step", async () => {
         const rows = await cloud.rows("select from ghouls.journal where run_id = $1", [runId]);
         return rows.length > 0;
-      },
-      30_000,
-    );
-    expect(await cloud.ask("POST", `/v1/runs/${runId}/cancel`, { reason: "by a test" })).toMatchObject({
-      status: 200,
-      body: { cancelled: true, status: "CANCELLING" },
+      });
+      expect(await cloud.ask("POST", `/v1/runs/${runId}/cancel`, { reason: "by a test" })).toMatchObject({
+        status: 200,
+        body: { cancelled: true, status: "CANCELLING" },
+      });
+      const view = await cloud.ended(runId, "CANCELLED");
+      expect(view.containment.every(({ acknowledgedAt }) => acknowledgedAt !== null)).toBe(true);
     });
-    const view = await cloud.ended(runId, "CANCELLED", 120_000);
-    expect(view.containment.every(({ acknowledgedAt }) => acknowledgedAt !== null)).toBe(true);
-  });
 
-  test("a run that parks on a consent comes back with a decision through the API", async () => {
-    const { runId } = await cloud.submit("asks", { name: "Ada" });
-    await cloud.seen("select 1 from ghouls.consents where run_id = $1", [runId]);
-    const listed = await cloud.ask("GET", `/v1/consents?runId=${runId}`);
-    const [consent] = (listed.body as wire.ConsentPage).consents;
-    const { text } = await makeKey(cloud, {
-      tenantId: "acme",
-      subject: "user:grace",
-      roles: ["decider", "legal"],
+    test("a run that parks on a consent comes back with a decision through the API", async () => {
+      const { runId } = await cloud.submit("asks", { name: "Ada" });
+      await cloud.seen("select 1 from ghouls.consents where run_id = $1", [runId]);
+      const listed = await cloud.ask("GET", `/v1/consents?runId=${runId}`);
+      const [consent] = (listed.body as wire.ConsentPage).consents;
+      const { text } = await makeKey(cloud, {
+        tenantId: "acme",
+        subject: "user:grace",
+        roles: ["decider", "legal"],
+      });
+      const path = `/v1/consents/${consent?.consentId}/decision`;
+      const word = { verdict: "grant", digest: consent?.digest };
+      expect(await cloud.ask("POST", path, { ...word, digest: "of another" }, text)).toMatchObject({
+        status: 409,
+      });
+      expect(await cloud.ask("POST", path, word, text)).toMatchObject({
+        status: 200,
+        body: { resumed: true },
+      });
+      const view = await cloud.ended(runId, "DONE");
+      expect(view.output).toMatchObject({ outcome: "GRANTED", by: "user:grace" });
+      const deliveries = await deliveriesOf(runId);
+      expect(deliveries.map(({ outcome }) => outcome)).toEqual(["parked", "done"]);
     });
-    const path = `/v1/consents/${consent?.consentId}/decision`;
-    const word = { verdict: "grant", digest: consent?.digest };
-    expect(await cloud.ask("POST", path, { ...word, digest: "of another" }, text)).toMatchObject({
-      status: 409,
+
+    test("a run that sleeps is woken by a message with a delay", async () => {
+      const { runId } = await cloud.submit("naps", {});
+      expect((await cloud.ended(runId, "DONE")).output).toBe("woke");
+      const deliveries = await deliveriesOf(runId);
+      expect(deliveries.map(({ cause, outcome }) => [cause, outcome])).toEqual([
+        ["admitted", "parked"],
+        ["resumed", "done"],
+      ]);
     });
-    expect(await cloud.ask("POST", path, word, text)).toMatchObject({ status: 200, body: { resumed: true } });
-    const view = await cloud.ended(runId, "DONE");
-    expect(view.output).toMatchObject({ outcome: "GRANTED", by: "user:grace" });
-    const deliveries = await deliveriesOf(runId);
-    expect(deliveries.map(({ outcome }) => outcome)).toEqual(["parked", "done"]);
-  });
 
-  test("a run that sleeps is woken by a message with a delay", async () => {
-    const { runId } = await cloud.submit("naps", {});
-    expect((await cloud.ended(runId, "DONE")).output).toBe("woke");
-    const deliveries = await deliveriesOf(runId);
-    expect(deliveries.map(({ cause, outcome }) => [cause, outcome])).toEqual([
-      ["admitted", "parked"],
-      ["resumed", "done"],
-    ]);
-  });
+    test("a handler that exits in the middle of a step is recovered, and the step before is not repeated", async () => {
+      const { runId } = await cloud.submit("vanish", { mark: join(folder, "vanished") });
+      const view = await cloud.ended(runId, "DONE");
+      expect(view.output).toBe("came back");
+      const deliveries = await deliveriesOf(runId);
+      expect(deliveries[0]).toMatchObject({ outcome: "lost" });
+      expect(deliveries[1]).toMatchObject({ cause: "recovered", outcome: "done" });
+      const before = await cloud.rows("select from ghouls.journal where run_id = $1 and name = 'before'", [
+        runId,
+      ]);
+      expect(before).toHaveLength(1);
+    });
 
-  test("a handler that exits in the middle of a step is recovered, and the step before is not repeated", async () => {
-    const { runId } = await cloud.submit("vanish", { mark: join(folder, "vanished") });
-    const view = await cloud.ended(runId, "DONE", 180_000);
-    expect(view.output).toBe("came back");
-    const deliveries = await deliveriesOf(runId);
-    expect(deliveries[0]).toMatchObject({ outcome: "lost" });
-    expect(deliveries[1]).toMatchObject({ cause: "recovered", outcome: "done" });
-    const before = await cloud.rows("select from ghouls.journal where run_id = $1 and name = 'before'", [
-      runId,
-    ]);
-    expect(before).toHaveLength(1);
-  });
-
-  test("a message that is lost is published again by the scheduled reconciler", async () => {
-    await cloud.feed(false);
-    const { runId } = await cloud.submit("hello", { name: "nobody" });
-    await cloud.lose("runs", runId);
-    await cloud.feed(true);
-    await cloud.ended(runId, "DONE", 200_000);
-    const [delivery] = await cloud.rows<{ publications: number }>(
-      "select publications from ghouls.deliveries where run_id = $1",
-      [runId],
-    );
-    expect(delivery?.publications).toBeGreaterThanOrEqual(2);
+    test("a message that is lost is published again by the scheduled reconciler", async () => {
+      await cloud.ended(lost, "DONE");
+      const [delivery] = await cloud.rows<{ publications: number }>(
+        "select publications from ghouls.deliveries where run_id = $1",
+        [lost],
+      );
+      expect(delivery?.publications).toBeGreaterThanOrEqual(2);
+    });
   });
 
   test("what the functions have logged can be read", async () => {
@@ -215,5 +223,63 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
   test("the invariants hold of all that has been driven", async () => {
     const broken = await cloud.doctor();
     expect(broken).toEqual([]);
+  });
+
+  describe("a second deploy", () => {
+    test("with changed code, while runs are queued and others come, loses and fails none", async () => {
+      await cloud.feed(false);
+      const queued = await Promise.all(
+        Array.from({ length: 12 }, (_, n) => cloud.submit("hello", { name: `${n}` })),
+      );
+      expect(
+        (await cloud.ask("POST", "/v1/runs", { workflow: "farewell", input: { name: "x" } })).status,
+      ).toBe(404);
+
+      writeSecond(cloud.project);
+      const coming: Promise<wire.Admitted>[] = [];
+      const builds = () =>
+        cloud.rows<{ build: string }>("select distinct build from ghouls.workflows where name = 'hello'");
+      const [first] = await builds();
+      // Admission comes first: from then on the old workers meet runs that only the new build knows.
+      await cloud.deploy(async ({ urn }) => {
+        if (!urn.endsWith("::GhoulsAdmissionFunction")) return;
+        await cloud.feed(true);
+        const farewell = await cloud.submit("farewell", { name: "early" });
+        expect(farewell.workflow.name).toBe("farewell");
+        coming.push(Promise.resolve(farewell));
+        for (let n = 0; n < 5; n += 1) coming.push(cloud.submit("hello", { name: `during ${n}` }));
+        // An old worker has had it in its hands, and given it back.
+        await cloud.seen("select from ghouls.deliveries where run_id = $1 and outcome = 'given_back'", [
+          farewell.runId,
+        ]);
+      });
+      const all = [...queued, ...(await Promise.all(coming))].map(({ runId }) => runId);
+      for (const runId of all) await cloud.ended(runId, "DONE");
+      expect((await builds())[0]?.build).not.toBe(first?.build);
+      expect(await cloud.doctor()).toEqual([]);
+    });
+
+    test("that finds the ledger in contradiction stops, and the old code goes on", async () => {
+      const { runId } = await cloud.submit("hello", { name: "x" }, { held: true });
+      await cloud.rows("update ghouls.deliveries set seq = 7 where run_id = $1", [runId]);
+      const stands = await cloud.codeOf("GhoulsAdmissionFunction");
+      cloud.project.write(
+        "hello.ts",
+        `${cloud.project.read("hello.ts")}// Changes nothing, and every bundle.\nexport const more = 1;\n`,
+      );
+      await expect(cloud.deploy()).rejects.toThrow(
+        /GhoulsPreflightInvocation stopped the deploy.*integrity_fault|contradicts itself/,
+      );
+      expect(await cloud.codeOf("GhoulsAdmissionFunction")).toBe(stands);
+      const { runId: another } = await cloud.submit("hello", { name: "still" });
+      await cloud.ended(another, "DONE");
+      await cloud.rows("update ghouls.deliveries set seq = 1 where run_id = $1", [runId]);
+    });
+
+    test("leaves nothing at the endpoint once it is taken down", async () => {
+      const removed = await cloud.takeDown();
+      expect(removed).toBeGreaterThan(100);
+      expect(await standing()).toEqual(await before);
+    });
   });
 });

@@ -1,10 +1,10 @@
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { freePort } from "../support/free-port.ts";
 import { until } from "../support/wait.ts";
+import { installMinistack } from "./ministack.ts";
 
 /** A LocalStack-compatible endpoint for the tests. */
 export interface Emulator {
@@ -13,37 +13,21 @@ export interface Emulator {
   stop(): Promise<void>;
 }
 
-/** The version that the tests were written against; another one is a change to be looked at. */
-const MINISTACK = "ministack==1.5.33";
-const VENV = fileURLToPath(new URL("../../node_modules/.cache/ghouls-aws", import.meta.url));
-
-/**
- * The endpoint of AWS_ENDPOINT_URL, else ministack in a virtual environment of the tests' own.
- * @returns undefined where neither is to be had
- */
-export async function findEmulator(): Promise<Emulator | undefined> {
+/** The endpoint of AWS_ENDPOINT_URL, else ministack in a virtual environment of the tests' own, else why there is neither. */
+export async function findEmulator(): Promise<Emulator | { readonly missing: string }> {
   const given = process.env["AWS_ENDPOINT_URL"];
   if (given !== undefined && given !== "") {
     return { endpoint: given.replace(/\/$/, ""), stop: () => Promise.resolve() };
   }
-  return installed() ? startMinistack() : undefined;
+  const installed = installMinistack();
+  return "missing" in installed ? installed : startMinistack(installed.command);
 }
 
-function installed(): boolean {
-  const bin = join(VENV, "bin");
-  const has = () => spawnSync(join(bin, "pip"), ["show", "ministack"], { encoding: "utf8" }).stdout ?? "";
-  if (has().includes(`Version: ${MINISTACK.split("==")[1]}`)) return true;
-  mkdirSync(VENV, { recursive: true });
-  const made = spawnSync("python3", ["-m", "venv", VENV], { encoding: "utf8" });
-  if (made.status !== 0) return false;
-  return spawnSync(join(bin, "pip"), ["install", "--quiet", MINISTACK], { encoding: "utf8" }).status === 0;
-}
-
-async function startMinistack(): Promise<Emulator> {
+async function startMinistack(command: string): Promise<Emulator> {
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), "ghouls-ministack-"));
   const log = openSync(join(folder, "log"), "a");
-  const child = spawn(join(VENV, "bin", "ministack"), [], {
+  const child = spawn(command, [], {
     cwd: folder,
     stdio: ["ignore", log, log],
     // A process group of its own: the functions are its children.
@@ -59,7 +43,7 @@ async function startMinistack(): Promise<Emulator> {
   });
   const endpoint = `http://127.0.0.1:${port}`;
   try {
-    await until(`ministack at ${endpoint}`, async () => answers(endpoint, child), 60_000);
+    await until(`ministack at ${endpoint}`, async () => answers(endpoint, child));
   } catch (error) {
     await end(child, folder);
     throw error;

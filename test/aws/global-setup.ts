@@ -14,10 +14,12 @@ const ABSENT =
 /** One emulator for the whole run. Without one nothing has been tested, and that is no success unless CI_OFFLINE says so. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const emulator = await findEmulator();
-  if (emulator === undefined) {
-    if (process.env["CI_OFFLINE"] !== "1") throw new Error(ABSENT);
+  if ("missing" in emulator) {
+    if (process.env["CI_OFFLINE"] !== "1") throw new Error(`${ABSENT}\n${emulator.missing}`);
     process.stderr.write(`${ABSENT}\n`);
+    provide("emulator", null);
+    return () => Promise.resolve();
   }
-  provide("emulator", emulator?.endpoint ?? null);
-  return () => emulator?.stop() ?? Promise.resolve();
+  provide("emulator", emulator.endpoint);
+  return () => emulator.stop();
 }

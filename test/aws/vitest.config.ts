@@ -6,10 +6,10 @@ export default defineConfig({
   test: {
     include: ["test/aws/**/*.test.ts"],
     globalSetup: ["test/aws/global-setup.ts"],
-    // One cloud, one deployment at a time.
-    fileParallelism: false,
-    testTimeout: 240_000,
-    hookTimeout: 300_000,
+    // Many times what the longest takes, so that only what hangs is ended.
+    maxWorkers: 2,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     retry: 0,
   },
 });

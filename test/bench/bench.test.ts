@@ -75,6 +75,13 @@ describe("the statements of a run, counted by the server", () => {
   });
 });
 
+test("a bench says what the reconciler's looks cost beside parked runs, and brings back those that are due", () => {
+  const { parked, options } = report;
+  expect([parked.parked, parked.due]).toEqual([options.parked, options.parked / 10]);
+  for (const spread of Object.values(parked.idle)) expect(spread.min).toBeGreaterThan(0);
+  expect(parked.resumedPerSecond).toBeGreaterThan(0);
+});
+
 test("a bench says on what it ran, its rates, their ratio to the floor, its latency, and the growth", () => {
   const { machine, options, before, after, growth } = report;
   expect([machine.fsync, machine.synchronousCommit]).toEqual(["on", "on"]);

@@ -5,6 +5,7 @@ import { watchParent } from "../../packages/local/src/parent.ts";
 import { countEndings, type Endings } from "./endings.ts";
 import { grow } from "./growth.ts";
 import { HELP, readOptions, type Options } from "./options.ts";
+import { measureParked } from "./parked.ts";
 import { startParts, type Parts } from "./parts.ts";
 import { alone, latency, round, warmUp, type Bench, type Round, type Sizes } from "./phases.ts";
 import { growthOf, summarise, type Machine, type Report } from "./report.ts";
@@ -60,6 +61,8 @@ async function measure(
   say(`adding ${options.finished} finished and ${options.waiting} waiting runs`);
   await grow(parts, options.finished, options.waiting);
   const after = await stage(bench, sizes, options.grownRounds, say);
+  say(`parking ${options.parked} runs`);
+  const parked = await measureParked(parts, options.parked);
   return {
     machine,
     options,
@@ -68,6 +71,7 @@ async function measure(
     before,
     after,
     growth: growthOf(before, after),
+    parked,
     seconds: (performance.now() - started) / 1_000,
   };
 }

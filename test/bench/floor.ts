@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { sha256 } from "@ghouls/core";
 import type { Executor } from "@ghouls/ledger";
-import { insertRunsIfKeyIsNew } from "../../packages/ledger/src/admissions.ts";
-import { claimDeliveriesIfDue } from "../../packages/ledger/src/claims.ts";
-import { settleDeliveryIfClaimed } from "../../packages/ledger/src/settlements.ts";
+import { insertRunsIfKeyIsNew } from "../../packages/ledger/src/admission/admissions.ts";
+import { claimDeliveriesIfDue } from "../../packages/ledger/src/hops/claims.ts";
+import { settleDeliveryIfClaimed } from "../../packages/ledger/src/hops/settlements.ts";
 
 /** The bare statements of a zero-step run over `pg`: no queue, no engine, no HTTP. Each is a commit of its own. */
 
@@ -35,6 +35,7 @@ async function oneRun(executor: Executor): Promise<void> {
     onWorkerLoss: "resume" as const,
     held: false,
     holdMs: 3_600_000,
+    startAfter: null,
   };
   await insertRunsIfKeyIsNew(executor, [newRun], { lockTimeoutMs: 2_000, publisherGraceSeconds: 15 });
   const [claim] = await claimDeliveriesIfDue(executor, [{ runId, enqueueSeq: 1, token }], {

@@ -17,6 +17,8 @@ export interface Options {
   readonly latencySeconds: number;
   readonly finished: number;
   readonly waiting: number;
+  /** Runs that stand in waits. */
+  readonly parked: number;
   /** Runs that are counted one after another, of each workflow. */
   readonly counted: number;
   readonly json: boolean;
@@ -33,6 +35,7 @@ const FULL = {
   "latency-seconds": 20,
   finished: 200_000,
   waiting: 50_000,
+  parked: 100_000,
   counted: 50,
 };
 type Name = keyof typeof FULL;
@@ -45,6 +48,7 @@ const QUICK: Readonly<Record<Name, number>> = {
   "latency-seconds": 2,
   finished: 2_000,
   waiting: 500,
+  parked: 400,
   counted: 10,
 };
 
@@ -59,6 +63,7 @@ const SAYS: Readonly<Record<Name, string>> = {
   "latency-seconds": "its length",
   finished: "finished runs of the growth",
   waiting: "waiting runs of the growth: queued, and not due",
+  parked: "parked runs beside which the reconciler's looks are measured",
   counted: "runs whose statements are counted one after another",
 };
 
@@ -109,6 +114,7 @@ export function readOptions(args: readonly string[]): Options | "help" {
     latencySeconds: number("latency-seconds"),
     finished: number("finished"),
     waiting: number("waiting"),
+    parked: number("parked"),
     counted: number("counted"),
     json: values["json"] === true,
   };

@@ -31,6 +31,8 @@ export interface Parts {
   readonly admin: pg.Pool;
   /** The tags of our statements by the server's identifier; empty where it has no pg_stat_statements. */
   readonly tags: ReadonlyMap<string, string>;
+  /** The ledger, as the application connects to it. */
+  readonly databaseUrl: string;
   readonly postgresPid: number;
   /** Connections that API and workers hold together. */
   readonly connections: number;
@@ -131,6 +133,7 @@ export async function startParts(
     watcher,
     admin,
     tags: await readTags(admin),
+    databaseUrl,
     postgresPid: postgres.pid,
     connections: loaded.config.database.poolSize * (1 + options.workers),
     pids: () => ({

@@ -1,12 +1,7 @@
+import type { Parked } from "./parked.ts";
 import type { Latency, Phase, Round } from "./phases.ts";
 import type { Options } from "./options.ts";
-
-/** Of several rounds. */
-export interface Spread {
-  readonly median: number;
-  readonly min: number;
-  readonly max: number;
-}
+import { spreadOf, type Spread } from "./spread.ts";
 
 /** Rates of one stage, and their ratios to the floor of the same round. */
 export interface Summary {
@@ -46,14 +41,8 @@ export interface Report {
   readonly after: Stage;
   /** Medians after the growth, as a share of those before it; 1 is no change. */
   readonly growth: Readonly<Record<keyof Summary, number>> & { readonly p50: number };
+  readonly parked: Parked;
   readonly seconds: number;
-}
-
-export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  const median = ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
-  return { median, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN };
 }
 
 export function summarise(rounds: readonly Round[]): Summary {

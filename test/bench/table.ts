@@ -1,6 +1,7 @@
 import type { StatementCounts } from "./counters.ts";
 import type { Phase, Round } from "./phases.ts";
-import { spreadOf, type Report, type Spread, type Summary } from "./report.ts";
+import type { Report, Summary } from "./report.ts";
+import { spreadOf, type Spread } from "./spread.ts";
 
 /** The report for people. */
 export function table(report: Report): string {
@@ -45,6 +46,15 @@ export function table(report: Report): string {
     "",
     "Time of a statement inside the server, ms (medians)",
     ...timeTable(report),
+    "",
+    `Looks of the reconciler beside ${report.parked.parked} parked runs of which none is due, ms: median (min to max)`,
+    ...grid(
+      Object.entries(report.parked.idle).map(([look, { median: middle, min, max }]) => [
+        look,
+        `${middle.toFixed(2)} (${min.toFixed(2)}-${max.toFixed(2)})`,
+      ]),
+    ),
+    `${report.parked.due} of them due: ${report.parked.resumedPerSecond.toFixed(0)} brought back a second, one after another`,
   ].join("\n");
 }
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import "@ghouls/ledger";
-import { STATEMENTS } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS } from "../../packages/ledger/src/sql/statement.ts";
 
 /**
  * The tag of each statement by the identifiers that the server gives it: pg_stat_statements of PostgreSQL 18 keeps neither

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import * as core from "@ghouls/core";
 import * as engine from "@ghouls/engine";
 import * as ledger from "@ghouls/ledger";
-import { MIGRATIONS } from "../../packages/ledger/src/migrations/index.ts";
+import { MIGRATIONS } from "../../packages/ledger/src/schema/migrations/index.ts";
 
 /** An engine by the number of the newest migration it knows. A frozen one may lack what came later. */
 export interface Engine {

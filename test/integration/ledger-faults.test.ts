@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { LedgerError, executorOn, type Ledger } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
 import { cannotHold } from "../support/servers.ts";
@@ -94,7 +94,7 @@ describe("an SQLSTATE that a statement meets", () => {
     "%s is met by a second try, which then stands alone",
     async (code) => {
       const { run, admitted } = await admitUnder(code, 1);
-      expect([...(await admitted)]).toEqual([run.runId]);
+      expect([...(await admitted).keys()]).toEqual([run.runId]);
       expect(await tries()).toBe(2);
     },
   );
@@ -133,7 +133,7 @@ describe("a backend that is killed", () => {
       idle.map(({ pid }) => pid),
     );
     const run = newRun();
-    expect([...(await ledger.runs.admit([run], ADMIT))]).toEqual([run.runId]);
+    expect([...(await ledger.runs.admit([run], ADMIT)).keys()]).toEqual([run.runId]);
   });
 
   test("while its statement waits is met by a second try, and the run is admitted once", async () => {
@@ -149,7 +149,7 @@ describe("a backend that is killed", () => {
     expect(second).not.toEqual(first);
     await holder.query("commit");
     const created = await admitted;
-    expect([...created]).toEqual([run.runId]);
+    expect([...created.keys()]).toEqual([run.runId]);
   });
 
   test("in the middle of a transaction ends that transaction alone, and the process lives", async () => {
@@ -194,7 +194,7 @@ describe("an admission whose key another transaction holds", () => {
     const waiting = ledger.runs.admit([run], ADMIT);
     await blocked(db);
     await patient.query("commit");
-    expect([...(await waiting)]).toEqual([]);
+    expect([...(await waiting).keys()]).toEqual([]);
     expect(await ledger.runs.get(run)).toBeNull();
     expect(await ledger.runs.get(first)).not.toBeNull();
     const after = await ledger.transaction("a test", (executor) =>
@@ -214,7 +214,7 @@ describe("an admission whose key another transaction holds", () => {
     const waiting = ledger.runs.admit([run], ADMIT);
     await blocked(db);
     await other.query("rollback");
-    expect([...(await waiting)]).toEqual([run.runId]);
+    expect([...(await waiting).keys()]).toEqual([run.runId]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { LedgerError, type NewRun } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, statusesOf, type MadeRun } from "../support/factories.ts";
 import { ADMIT, CLAIM, newRun } from "../support/new-run.ts";
@@ -125,6 +125,24 @@ const writes: readonly Write[] = [
     answer: () => true,
     holds: async (run) => {
       expect(await statusesOf(db, run)).toEqual({ run: "RUNNING", delivery: "CLAIMED", seq: 1 });
+    },
+  },
+  {
+    statement: "runs.adopt",
+    prepare: () => makeRun(db, { status: "RUNNING" }),
+    write: (run) =>
+      ledger.runs.adoptIfClaimed(
+        { ...run, workflow: { name: "hello", version: 1, digest: "hello@1" }, checkpointGeneration: null },
+        { name: "hello", version: 2, digest: "hello@2" },
+        { workflowDigest: "hello@2", journalLength: 0, journalDigest: "j" },
+      ),
+    answer: () => true,
+    holds: async (run) => {
+      const [row] = await db.admin(
+        "select workflow_version as version, workflow_digest as digest from ghouls.runs where run_id = $1",
+        [run.runId],
+      );
+      expect(row).toEqual({ version: 2, digest: "hello@2" });
     },
   },
   {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { canMove, isTerminalRun, statesOf, type DeliveryStatus, type RunStatus } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
-import { deliveryMayBecome, runMayBecome } from "../../packages/ledger/src/fence.ts";
+import { deliveryMayBecome, runMayBecome } from "../../packages/ledger/src/sql/fence.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, type MadeRun } from "../support/factories.ts";
 
@@ -142,6 +142,16 @@ const moves: readonly {
     name: "clear absence",
     may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
     move: (on, run) => on.runs.clearAbsenceIfClaimed(run),
+  },
+  {
+    name: "adopt",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: (on, run) =>
+      on.runs.adoptIfClaimed(
+        { ...run, workflow: { name: "hello", version: 1, digest: "hello@1" }, checkpointGeneration: 1 },
+        { name: "hello", version: 2, digest: "hello@2" },
+        { workflowDigest: "hello@2", journalLength: 0, journalDigest: "j" },
+      ),
   },
   {
     name: "intent",

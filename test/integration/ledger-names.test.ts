@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from "vitest";
 import { migrate, type DatabaseOptions, type Ledger } from "@ghouls/ledger";
-import { Database } from "../../packages/ledger/src/database.ts";
-import type { Statement } from "../../packages/ledger/src/statement.ts";
+import { Database } from "../../packages/ledger/src/connection/database.ts";
+import type { Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { ADMIT, newRun } from "../support/new-run.ts";
 import { cannotHold } from "../support/servers.ts";
@@ -77,7 +77,7 @@ describe.skipIf(shared)("the name of a prepared statement", () => {
     const forget: Statement = { name: "test.forget", text: "deallocate all", writes: false };
     await ledger.transaction("a test", (executor) => executor.run(forget, []));
     const run = newRun();
-    expect([...(await ledger.runs.admit([run], ADMIT))]).toEqual([run.runId]);
+    expect([...(await ledger.runs.admit([run], ADMIT)).keys()]).toEqual([run.runId]);
     expect(await namesOn(ledger)).toEqual([]);
   });
 
@@ -148,7 +148,7 @@ test("named statements of many callers at once are all carried out, whatever lie
   const created = await Promise.all(
     runs.map((run, index) => (ledgers[index % 4] as Ledger).runs.admit([run], ADMIT)),
   );
-  expect(created.flatMap((one) => [...one])).toEqual(runs.map((run) => run.runId));
+  expect(created.flatMap((one) => [...one.keys()])).toEqual(runs.map((run) => run.runId));
   const known = await Promise.all(
     runs.map((run, index) => (ledgers[(index + 1) % 4] as Ledger).runs.get(run)),
   );

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { LedgerError, type DatabaseOptions, type Executor, type Ledger } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
 import { cannotHold } from "../support/servers.ts";
@@ -61,7 +61,7 @@ describe("a server that", () => {
     expect(await thrown(ledger.runs.admit([run], ADMIT))).toMatchObject(OUT_OF_REACH);
     expect(await thrown(ledger.transaction("a test", async () => 1))).toMatchObject(OUT_OF_REACH);
     proxy.restore();
-    expect([...(await ledger.runs.admit([run], ADMIT))]).toEqual([run.runId]);
+    expect([...(await ledger.runs.admit([run], ADMIT)).keys()]).toEqual([run.runId]);
   });
 
   test("takes connections in and says nothing does not hold a caller for ever", async () => {
@@ -79,7 +79,7 @@ describe("a server that", () => {
       const run = newRun();
       const before = proxy.accepted;
       const swallowed = proxy.blackHoleOnce(name);
-      expect([...(await ledger.runs.admit([run], ADMIT))]).toEqual([run.runId]);
+      expect([...(await ledger.runs.admit([run], ADMIT)).keys()]).toEqual([run.runId]);
       const key = { tenantId: "acme", idempotencyKey: run.idempotencyKey ?? "" };
       expect((await ledger.runs.byKey([key])).map((found) => found.runId)).toEqual([run.runId]);
       await swallowed;
@@ -130,7 +130,7 @@ describe("a pool", () => {
     const ledger = open();
     const runs = Array.from({ length: 30 }, () => newRun());
     const created = await Promise.all(runs.map((run) => ledger.runs.admit([run], ADMIT)));
-    expect(created.flatMap((one) => [...one])).toEqual(runs.map((run) => run.runId));
+    expect(created.flatMap((one) => [...one.keys()])).toEqual(runs.map((run) => run.runId));
   });
 
   test("that has no connection free in time is out of reach, and does not break who holds it", async () => {

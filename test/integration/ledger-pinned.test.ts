@@ -3,7 +3,7 @@ import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import { statesOf, type RunStatus } from "@ghouls/core";
 import { LedgerError } from "@ghouls/ledger";
-import { STATEMENTS } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, type MadeRun } from "../support/factories.ts";
 import { explain } from "../support/plans.ts";

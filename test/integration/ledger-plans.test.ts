@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import "@ghouls/ledger";
-import { STATEMENTS } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, type MadeRun } from "../support/factories.ts";
 import { explain, type PlanValue } from "../support/plans.ts";
@@ -107,7 +107,7 @@ const cases: readonly Case[] = [
     values: () => {
       const one = ["acme", randomUUID(), "new-key", "r", "hello", 1, "hello@1", "runs", 5, "", "user:ada"];
       const arrays = [...one, "[]", "1", "d", 1_000, false, 1_000].map((value) => [value]);
-      return ["2000", ...arrays, 15, ["resume"]];
+      return ["2000", ...arrays, 15, ["resume"], [1_000], ["2030-01-01T00:00:00Z"], 900];
     },
   },
   {
@@ -136,7 +136,7 @@ const cases: readonly Case[] = [
     values: () => [[running.runId], [1], [running.token]],
   },
   { name: "deliveries.unclaimed", rows: 10, values: () => [ids(), ids().map(() => 1)] },
-  { name: "deliveries.release", rows: 1, values: () => ["acme", pending.runId, 15] },
+  { name: "deliveries.release", rows: 1, values: () => ["acme", pending.runId, 15, 900] },
   {
     name: "deliveries.settle",
     rows: 1,
@@ -185,7 +185,12 @@ const cases: readonly Case[] = [
     values: () => [...claimOf(running), "2026-12-01T00:00:00Z", true],
   },
   { name: "runs.clear-absence", rows: 1, values: () => claimOf(running) },
-  { name: "workflows.build-of", rows: 1, values: () => ["workflow-7", 1, "d"] },
+  {
+    name: "runs.adopt",
+    rows: 2,
+    values: () => [...claimOf(running), ["hello@1", "d"], 2, "d", true, 0, "j"],
+  },
+  { name: "workflows.build-of", rows: 1, values: () => ["workflow-7", "d"] },
   { name: "runs.cancel", rows: 2, values: () => ["acme", running.runId, "user:ada", "why", 60] },
   { name: "runs.end-if-contained", rows: 2, values: () => ["acme", running.runId] },
   { name: "items.due", rows: 100, values: () => [100, ...NOTHING_BEFORE] },

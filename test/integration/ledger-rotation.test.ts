@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConnectionSource } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
 import { ADMIT, newRun } from "../support/new-run.ts";
@@ -71,7 +71,7 @@ describe.skipIf(pooled)("a secret", () => {
     await store.endIdle();
     const runs = Array.from({ length: 12 }, () => newRun());
     const created = await Promise.all(runs.map((run) => ledger.runs.admit([run], ADMIT)));
-    expect(created.flatMap((one) => [...one])).toEqual(runs.map((run) => run.runId));
+    expect(created.flatMap((one) => [...one.keys()])).toEqual(runs.map((run) => run.runId));
     expect(store.reads()).toBe(2);
     await store.rotate("third");
     await store.endIdle();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GhoulsError } from "@ghouls/core";
 import { migrate, migrationSql } from "@ghouls/ledger";
-import { MIGRATIONS } from "../../packages/ledger/src/migrations/index.ts";
+import { MIGRATIONS } from "../../packages/ledger/src/schema/migrations/index.ts";
 import { testDatabase } from "../support/database.ts";
 import { emptyDatabase, type EmptyDatabase } from "../support/empty-database.ts";
 import { APPLICATION, MIGRATOR } from "../support/template.ts";

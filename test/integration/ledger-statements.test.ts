@@ -6,7 +6,7 @@ import {
   bindSchema,
   readStatement,
   type Statement,
-} from "../../packages/ledger/src/statement.ts";
+} from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { APPLICATION, MIGRATOR } from "../support/template.ts";
 import type pg from "pg";

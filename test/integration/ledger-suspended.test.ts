@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo } from "node:net";
 import { afterAll, afterEach, describe, expect, inject, test } from "vitest";
 import { migrate, type LedgerError, type DatabaseOptions } from "@ghouls/ledger";
-import { STATEMENTS, type Statement } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS, type Statement } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { emptyDatabase } from "../support/empty-database.ts";
 import { makeRun } from "../support/factories.ts";
@@ -44,7 +44,7 @@ describe.each(["refuse", "silence"] as const)("compute that wakes up (first conn
   test("carries out a write that was asked for meanwhile, once", async () => {
     const ledger = through();
     const run = newRun();
-    expect([...(await wakes(how, () => ledger.runs.admit([run], ADMIT)))]).toEqual([run.runId]);
+    expect([...(await wakes(how, () => ledger.runs.admit([run], ADMIT))).keys()]).toEqual([run.runId]);
     expect(await db.admin("select from ghouls.deliveries where run_id = $1", [run.runId])).toHaveLength(1);
   });
 

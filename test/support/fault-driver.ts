@@ -69,6 +69,7 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     env: {
       PATH: process.env["PATH"],
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
       DATABASE_URL: options.databaseUrl,
       AWS_ENDPOINT_URL: options.sqs.endpoint,
       AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
@@ -127,7 +128,8 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
     event: unknown,
     remainingMs: number,
   ): Promise<Invocation> => {
-    const timer = setTimeout(() => child.kill("SIGKILL"), remainingMs);
+    // Lambda kills at the limit; a slow machine, on which the process may be late to end itself, gets half as much again.
+    const timer = setTimeout(() => child.kill("SIGKILL"), remainingMs * 1.5);
     try {
       return await ask((id) => ({ type: "invoke", id, what, event, remainingMs }));
     } finally {

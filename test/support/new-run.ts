@@ -24,6 +24,7 @@ export function newRun(options: Partial<NewRun> = {}): NewRun {
     onWorkerLoss: "resume",
     held: false,
     holdMs: 60_000,
+    startAfter: null,
     ...options,
     inputText,
   };

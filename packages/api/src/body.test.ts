@@ -114,6 +114,9 @@ describe("the shape of a request", () => {
       '{"workflow":"","priority":10,"holdFor":"soon"}',
       ["/workflow", "/priority", "/holdFor"],
     ],
+    ["a start that is no time", '{"startAfter":"tomorrow"}', ["/startAfter"]],
+    ["a start in local time", '{"startAfter":"2030-01-31T08:00:00"}', ["/startAfter"]],
+    ["a start without a day", '{"startAfter":"-1h"}', ["/startAfter"]],
     [
       "a key in the body of a single request",
       '{"workflow":"hello","idempotencyKey":"k"}',

@@ -48,6 +48,7 @@ const ADMITTED: wire.Admitted = {
   queue: "runs",
   priority: 5,
   held: false,
+  startsAt: null,
 };
 
 const VIEW: wire.RunView = {
@@ -67,6 +68,7 @@ const VIEW: wire.RunView = {
   pausedAt: null,
   deadlineAt: null,
   createdAt: AT,
+  startsAt: null,
   startedAt: AT,
   finishedAt: AT,
   input: { name: "world" },

@@ -167,6 +167,15 @@ describe("publishing", () => {
   });
 });
 
+test("a delivery that is due later, and a timer, are sent with SQS's own delay", async () => {
+  const { sent, open } = scripted([allFine]);
+  const [one, other] = publications(2) as [Publication, Publication];
+  await open().publish([one, { ...other, delaySeconds: 600 }]);
+  await open().wake([{ armId: RUN, tenantId: "acme", queue: "runs", delaySeconds: 0 }]);
+  const delays = sent.flatMap(({ Entries = [] }) => Entries.map(({ DelaySeconds }) => DelaySeconds));
+  expect(delays).toEqual([undefined, 600, 0]);
+});
+
 test("a tenant that SQS takes as a group stays readable; any other becomes a digest", () => {
   expect(groupOf("acme-1")).toBe("acme-1");
   for (const odd of ["", "two words", "größe", "x".repeat(129)])

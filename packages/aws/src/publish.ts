@@ -138,10 +138,9 @@ async function sendOnce<T extends Sendable>(
 
 function toEntry(message: Sendable, index: number, fairQueues: boolean): SendMessageBatchRequestEntry {
   const Id = String(index);
-  const entry =
-    "armId" in message
-      ? { Id, MessageBody: formatWake(message.armId), DelaySeconds: message.delaySeconds }
-      : { Id, MessageBody: formatMessage(message) };
+  const MessageBody = "armId" in message ? formatWake(message.armId) : formatMessage(message);
+  const { delaySeconds } = message;
+  const entry = { Id, MessageBody, ...(delaySeconds === undefined ? {} : { DelaySeconds: delaySeconds }) };
   return fairQueues ? { ...entry, MessageGroupId: groupOf(message.tenantId) } : entry;
 }
 

@@ -21,6 +21,7 @@ export const ADMITTED = {
   queue: "runs",
   priority: 5,
   held: false,
+  startsAt: null,
 };
 
 export const SUMMARY = {
@@ -40,6 +41,7 @@ export const SUMMARY = {
   pausedAt: null,
   deadlineAt: null,
   createdAt: AT,
+  startsAt: null,
   startedAt: AT,
   finishedAt: AT,
 };

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
-import type { BuildOptions, Built, DeploymentPlan, TakeOptions } from "@ghouls/functions";
+import type { BuildOptions, Built, DeploymentPlan, TakeOptions, WorkflowOfBuild } from "@ghouls/functions";
 import { migrate, migrationSql, openLedger, type DriverName, type Ledger } from "@ghouls/ledger";
 
 /** What the command needs of `@ghouls/local`. */
@@ -50,6 +50,7 @@ export interface KeyStore extends Pick<Ledger["keys"], "create" | "page" | "revo
 export interface DeploymentTools {
   buildFunctions(options: BuildOptions): Promise<Built>;
   takeBuild(options: TakeOptions): Promise<Built>;
+  workflowsOf(config: string): Promise<readonly WorkflowOfBuild[]>;
   planOf(config: string, options: object): Promise<DeploymentPlan>;
 }
 

@@ -19,6 +19,7 @@ import { addShow } from "./commands/show.ts";
 import { addSignal } from "./commands/signal.ts";
 import { addSubmit } from "./commands/submit.ts";
 import { addWatch } from "./commands/watch.ts";
+import { addWorkflows } from "./commands/workflows.ts";
 import { EXIT } from "./failure.ts";
 import { processIo, type Io } from "./io.ts";
 
@@ -26,6 +27,7 @@ const COMMANDS = [
   addInit,
   addDev,
   addBuild,
+  addWorkflows,
   addInfra,
   addMigrate,
   addKeys,

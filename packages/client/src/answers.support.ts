@@ -16,6 +16,7 @@ export const ADMITTED = {
   queue: "runs",
   priority: 5,
   held: false,
+  startsAt: null,
 };
 
 export function viewOf(status: string) {
@@ -36,6 +37,7 @@ export function viewOf(status: string) {
     pausedAt: null,
     deadlineAt: null,
     createdAt: AT,
+    startsAt: null,
     startedAt: null,
     finishedAt: null,
     input: null,

@@ -27,6 +27,7 @@ export const FAULT_POINTS = [
   "worker.after-step",
   "worker.after-journal",
   "worker.before-handover",
+  "worker.before-adopt",
   "worker.before-park",
   "worker.after-park",
   "worker.before-restart",

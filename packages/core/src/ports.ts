@@ -29,6 +29,8 @@ export interface Publication extends DeliveryRef {
   readonly tenantId: string;
   /** Name in the configuration, such as "runs" or "rites". */
   readonly queue: string;
+  /** Whole seconds until the message is to come, 0 to 900; it comes at once where absent. */
+  readonly delaySeconds?: number;
 }
 
 /** The longest delay of a message, in seconds. Source: Amazon SQS, message timers. */

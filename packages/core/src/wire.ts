@@ -37,6 +37,14 @@ export const RunRequest = z.strictObject({
   held: z.boolean().optional(),
   /** How long a hold may last; "1h" by default. */
   holdFor: z.string().refine(isDuration, 'such as "10m"').optional(),
+  /** Nothing of the run happens before: a duration from its admission, or a moment. Its deadline counts from there. */
+  startAfter: z
+    .string()
+    .refine(
+      (text) => isDuration(text) || time.safeParse(text).success,
+      'such as "2h" or "2030-01-31T08:00:00Z"',
+    )
+    .optional(),
 });
 export type RunRequest = z.infer<typeof RunRequest>;
 
@@ -57,6 +65,8 @@ export const Admitted = z.object({
   queue: z.string(),
   priority: z.int(),
   held: z.boolean(),
+  /** When it starts, where that was asked for and lies ahead. */
+  startsAt: time.nullable(),
 });
 export type Admitted = z.infer<typeof Admitted>;
 
@@ -94,6 +104,8 @@ export const RunSummary = z.object({
   pausedAt: time.nullable(),
   deadlineAt: time.nullable(),
   createdAt: time,
+  /** When its code starts, or has started anew by `ctx.restart`; null where it started at once. */
+  startsAt: time.nullable(),
   startedAt: time.nullable(),
   finishedAt: time.nullable(),
 });

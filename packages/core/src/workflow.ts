@@ -107,6 +107,8 @@ export interface WorkflowDefinition<Input = unknown, Output = unknown> {
   readonly output: z.ZodType<Output> | undefined;
   /** The module that defines it, as a file URL or path; from it the digest is computed. */
   readonly module: string | undefined;
+  /** Digests of earlier code whose runs this code carries on. */
+  readonly accepts: readonly string[];
   run(context: WorkflowContext, input: Input): Promise<Output>;
 }
 

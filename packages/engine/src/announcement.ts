@@ -16,7 +16,7 @@ export interface AnnouncementOptions {
 export function createAnnouncement({ ledger, registry, build }: AnnouncementOptions): () => Promise<void> {
   let announced: Promise<void> | undefined;
   return () => {
-    announced ??= ledger.workflows.record(registry.pins(), build).catch((error: unknown) => {
+    announced ??= ledger.workflows.record(registry.carried(), build).catch((error: unknown) => {
       announced = undefined;
       throw error;
     });

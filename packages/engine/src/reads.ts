@@ -58,6 +58,7 @@ function summaryOf(run: Run): wire.RunSummary {
     pausedAt: iso(run.pausedAt),
     deadlineAt: iso(run.deadlineAt),
     createdAt: run.createdAt.toISOString(),
+    startsAt: iso(run.startsAt),
     startedAt: iso(run.startedAt),
     finishedAt: iso(run.finishedAt),
   };

@@ -4,6 +4,7 @@ import { GhoulsError, type RegisteredWorkflow, type WorkflowPin } from "@ghouls/
 export class Registry {
   readonly #byPin = new Map<string, RegisteredWorkflow>();
   readonly #newest = new Map<string, RegisteredWorkflow>();
+  readonly #byAccepted = new Map<string, RegisteredWorkflow>();
 
   constructor(workflows: readonly RegisteredWorkflow[]) {
     for (const workflow of workflows) {
@@ -21,19 +22,43 @@ export class Registry {
       this.#byPin.set(key, workflow);
       const newest = this.#newest.get(name);
       if (newest === undefined || newest.definition.version < version) this.#newest.set(name, workflow);
+      for (const digest of workflow.definition.accepts) this.#accept(workflow, digest);
     }
+  }
+
+  #accept(workflow: RegisteredWorkflow, digest: string): void {
+    const { name, version } = workflow.definition;
+    const key = `${name}@${digest}`;
+    const other = this.#byAccepted.get(key);
+    if (other !== undefined) {
+      throw new GhoulsError(
+        "configuration_invalid",
+        `versions ${other.definition.version} and ${version} of workflow "${name}" both accept ${digest}`,
+        { fix: "Let one of them carry those runs on." },
+      );
+    }
+    this.#byAccepted.set(key, workflow);
   }
 
   all(): RegisteredWorkflow[] {
     return [...this.#byPin.values()];
   }
 
+  /** What runs of this build are pinned to. */
   pins(): WorkflowPin[] {
-    return this.all().map(({ definition, digest }) => ({
+    return this.all().map(pinOf);
+  }
+
+  /** The pins whose runs this build carries: its own, and those that it accepts. */
+  carried(): WorkflowPin[] {
+    const accepted = [...this.#byAccepted].map(([key, { definition }]) => ({
       name: definition.name,
       version: definition.version,
-      digest,
+      digest: key.slice(definition.name.length + 1),
     }));
+    const own = this.pins();
+    const isOwn = new Set(own.map((pin) => `${pin.name}@${pin.version}@${pin.digest}`));
+    return [...own, ...accepted.filter((pin) => !isOwn.has(`${pin.name}@${pin.version}@${pin.digest}`))];
   }
 
   /** @throws GhoulsError unknown_workflow */
@@ -52,4 +77,14 @@ export class Registry {
   find(pin: WorkflowPin): RegisteredWorkflow | undefined {
     return this.#byPin.get(`${pin.name}@${pin.version}`);
   }
+
+  /** The workflow that carries runs of a pin: that very code, else code that accepts its digest. */
+  carrier(pin: WorkflowPin): RegisteredWorkflow | undefined {
+    const exact = this.find(pin);
+    return exact?.digest === pin.digest ? exact : this.#byAccepted.get(`${pin.name}@${pin.digest}`);
+  }
+}
+
+export function pinOf({ definition, digest }: RegisteredWorkflow): WorkflowPin {
+  return { name: definition.name, version: definition.version, digest };
 }

@@ -7,6 +7,7 @@ export {
   type BuiltFunction,
   type TakeOptions,
 } from "./build/functions.ts";
+export { workflowsOf, type WorkflowOfBuild } from "./build/workflows-of.ts";
 export { planOf } from "./build/plan-of.ts";
 export { referencesIn } from "./plan/names.ts";
 export { planDeployment, type DeploymentPlan } from "./plan/plan.ts";

@@ -24,6 +24,11 @@ export interface WorkflowOptions<Input extends z.ZodType, Output extends z.ZodTy
   readonly input: Input;
   /** What `run` returns is checked by it. */
   readonly output?: Output;
+  /**
+   * Digests of earlier code, as `ghouls workflows` and a refusal name them. This code carries their runs on: each journal
+   * is replayed against it before anything of it runs, and one that does not fit quarantines its run.
+   */
+  readonly accepts?: readonly string[];
   /** `import.meta.url` of the module that defines the workflow, where `workflow` is called by code elsewhere. */
   readonly module?: string;
   run(context: WorkflowContext, input: z.output<Input>): Promise<z.input<Output>>;
@@ -37,9 +42,11 @@ const KNOWN = new Set([
   "deadline",
   "input",
   "output",
+  "accepts",
   "module",
   "run",
 ]);
+const DIGEST = /^[0-9a-f]{64}$/;
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/i;
 
 /**
@@ -74,6 +81,13 @@ export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
   if (options.queue !== undefined && !QUEUE_NAME.test(options.queue)) {
     throw refuse(`the queue "${options.queue}" is not taken`, "Name one of the configuration's queues.");
   }
+  const accepts = options.accepts ?? [];
+  const odd = accepts.find((digest) => !DIGEST.test(digest));
+  if (odd !== undefined)
+    throw refuse(
+      `"${odd}" is no digest that it could accept`,
+      "Give the 64 digits that `ghouls workflows` prints.",
+    );
   if (typeof options.input?.safeParseAsync !== "function")
     throw refuse("input is no schema", "Give a zod schema.");
   if (typeof options.run !== "function")
@@ -86,6 +100,7 @@ export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
     deadlineMs: options.deadline === undefined ? undefined : durationMs(options.deadline),
     input: options.input as unknown as z.ZodType<z.output<Input>>,
     output: options.output as unknown as z.ZodType<z.output<Output>> | undefined,
+    accepts: [...new Set(accepts)],
     module: pathOf(options.module ?? callerOf(workflow)),
     run: (context, input) => options.run(context, input) as Promise<z.output<Output>>,
   };

@@ -1,6 +1,6 @@
-import type { Executor } from "./database.ts";
-import type { RunKey } from "./endings.ts";
-import { writeStatement } from "./statement.ts";
+import type { Executor } from "./connection/database.ts";
+import type { RunKey } from "./containment/endings.ts";
+import { writeStatement } from "./sql/statement.ts";
 
 const AUDIT = writeStatement(
   "audit.record",

@@ -1,23 +1,23 @@
-export { readRunsByKey, readRunsById } from "./admissions.ts";
-export type { AdmittedRun, AdmitSettings, NewRun } from "./admissions.ts";
-export { executorOn, inCallersTransaction, type CallerConnection } from "./caller.ts";
-export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./claims.ts";
-export type { ConnectionOptions, ConnectionSource } from "./connections.ts";
-export type { DatabaseOptions, Executor, Row } from "./database.ts";
-export type { CancelAnswer } from "./cancellations.ts";
-export type { ConsentPosition, DecideAnswer, StoredConsent, StoredDecision } from "./consents.ts";
-export type { OverdueRun } from "./deadlines.ts";
-export type { Checkpoint, NextDelivery } from "./handovers.ts";
-export type { ExpiredHold } from "./holds.ts";
-export type { OpenIntent } from "./intents.ts";
-export type { Acknowledgement } from "./acknowledgements.ts";
-export type { ContainmentItem, ItemKind } from "./items.ts";
-export type { PassPage, Position } from "./keyset.ts";
-export type { JudgedLoss, LapsedClaim } from "./losses.ts";
-export type { DoctorCheck } from "./doctor.ts";
-export { DRIVERS, type DriverName } from "./drivers/driver.ts";
-export { LedgerError, type LedgerFaultKind } from "./errors.ts";
-export type { NewEntry, StoredEntry } from "./journal.ts";
+export { readRunsByKey, readRunsById } from "./admission/admissions.ts";
+export type { AdmittedRun, AdmitSettings, NewRun, Start } from "./admission/admissions.ts";
+export { executorOn, inCallersTransaction, type CallerConnection } from "./admission/caller.ts";
+export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./hops/claims.ts";
+export type { ConnectionOptions, ConnectionSource } from "./connection/connections.ts";
+export type { DatabaseOptions, Executor, Row } from "./connection/database.ts";
+export type { CancelAnswer } from "./containment/cancellations.ts";
+export type { ConsentPosition, DecideAnswer, StoredConsent, StoredDecision } from "./waits/consents.ts";
+export type { OverdueRun } from "./waits/deadlines.ts";
+export type { Checkpoint, NextDelivery } from "./hops/handovers.ts";
+export type { ExpiredHold } from "./admission/holds.ts";
+export type { OpenIntent } from "./hops/intents.ts";
+export type { Acknowledgement } from "./containment/acknowledgements.ts";
+export type { ContainmentItem, ItemKind } from "./containment/items.ts";
+export type { PassPage, Position } from "./sql/keyset.ts";
+export type { JudgedLoss, LapsedClaim } from "./hops/losses.ts";
+export type { DoctorCheck } from "./schema/doctor.ts";
+export { DRIVERS, type DriverName } from "./connection/drivers/driver.ts";
+export { LedgerError, type LedgerFaultKind } from "./connection/errors.ts";
+export type { NewEntry, StoredEntry } from "./hops/journal.ts";
 export type { ApiKey, NewKey, StoredKey } from "./keys.ts";
 export { openLedger, type BeforeOpening, type Ledger, type LedgerOptions } from "./ledger.ts";
 export {
@@ -26,15 +26,15 @@ export {
   migrationSql,
   type MigrateOptions,
   type MigrateResult,
-} from "./migrate.ts";
-export type { OpenArm, StoredRetry } from "./arms.ts";
-export type { NewConsent, ParkAnswer, Standing } from "./parks.ts";
-export type { ClearAnswer } from "./quarantines.ts";
+} from "./schema/migrate.ts";
+export type { OpenArm, StoredRetry } from "./waits/arms.ts";
+export type { NewConsent, ParkAnswer, Standing } from "./waits/parks.ts";
+export type { ClearAnswer } from "./containment/quarantines.ts";
 export type { StrandedRun } from "./pinned.ts";
 export type { RepinAnswer } from "./repins.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
-export { createRoles, rolesSql, type RoleOptions } from "./roles.ts";
-export type { DueArm, Resumption } from "./resumptions.ts";
-export type { Settlement, SettleAnswer } from "./settlements.ts";
-export { MAX_BUFFERED_SIGNALS, type NewSignal, type SignalAnswer } from "./signals.ts";
-export { DEFAULT_SCHEMA } from "./statement.ts";
+export { createRoles, rolesSql, type RoleOptions } from "./schema/roles.ts";
+export type { DueArm, Resumption } from "./waits/resumptions.ts";
+export type { Settlement, SettleAnswer } from "./hops/settlements.ts";
+export { MAX_BUFFERED_SIGNALS, type NewSignal, type SignalAnswer } from "./waits/signals.ts";
+export { DEFAULT_SCHEMA } from "./sql/statement.ts";

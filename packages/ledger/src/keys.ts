@@ -1,8 +1,8 @@
 import { GhoulsError, isSameDigest } from "@ghouls/core";
-import type { Executor, Row } from "./database.ts";
-import { LedgerError } from "./errors.ts";
-import { rows } from "./rows.ts";
-import { readStatement, writeStatement, type Statement } from "./statement.ts";
+import type { Executor, Row } from "./connection/database.ts";
+import { LedgerError } from "./connection/errors.ts";
+import { rows } from "./sql/rows.ts";
+import { readStatement, writeStatement, type Statement } from "./sql/statement.ts";
 
 const KEY = `k.tenant_id, k.key_id, k.subject, k.roles, k.permissions, k.created_by, k.created_at, k.expires_at, k.last_used_at,
   k.revoked_at, k.revoked_by, k.revocation_reason, coalesce(k.expires_at <= ghouls.clock(), false) as expired`;

@@ -14,6 +14,7 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "runs.page": "reads",
   "runs.raiseAttention": "keeps: it asks for a person, and no pass looks after that",
   "runs.quarantineIfClaimed": "keeps: a claim is open, and what it leaves is nobody's before a person's word",
+  "runs.adoptIfClaimed": "keeps: a claim is open",
   "runs.clearAbsenceIfClaimed": "keeps: a claim is open",
   "runs.cancel": "opens",
   "runs.clearQuarantine": "opens",

@@ -1,33 +1,33 @@
-import { Database, type DatabaseOptions, type Executor } from "./database.ts";
-import { examine, readSchemaVersion, type DoctorCheck } from "./doctor.ts";
-import * as acknowledgements from "./acknowledgements.ts";
-import * as beats from "./beats.ts";
-import * as cancellations from "./cancellations.ts";
-import * as evidence from "./evidence.ts";
-import * as arms from "./arms.ts";
-import * as consents from "./consents.ts";
-import * as deadlines from "./deadlines.ts";
-import * as handovers from "./handovers.ts";
-import * as holds from "./holds.ts";
-import * as intents from "./intents.ts";
-import * as items from "./items.ts";
+import { Database, type DatabaseOptions, type Executor } from "./connection/database.ts";
+import { examine, readSchemaVersion, type DoctorCheck } from "./schema/doctor.ts";
+import * as acknowledgements from "./containment/acknowledgements.ts";
+import * as beats from "./hops/beats.ts";
+import * as cancellations from "./containment/cancellations.ts";
+import * as evidence from "./hops/evidence.ts";
+import * as arms from "./waits/arms.ts";
+import * as consents from "./waits/consents.ts";
+import * as deadlines from "./waits/deadlines.ts";
+import * as handovers from "./hops/handovers.ts";
+import * as holds from "./admission/holds.ts";
+import * as intents from "./hops/intents.ts";
+import * as items from "./containment/items.ts";
 import * as keys from "./keys.ts";
-import * as losses from "./losses.ts";
-import * as admissions from "./admissions.ts";
-import * as claims from "./claims.ts";
-import * as journal from "./journal.ts";
+import * as losses from "./hops/losses.ts";
+import * as admissions from "./admission/admissions.ts";
+import * as claims from "./hops/claims.ts";
+import * as journal from "./hops/journal.ts";
 import { readNextLook } from "./next-look.ts";
-import * as parks from "./parks.ts";
+import * as parks from "./waits/parks.ts";
 import * as pinned from "./pinned.ts";
-import * as publications from "./publications.ts";
-import * as quarantines from "./quarantines.ts";
+import * as publications from "./hops/publications.ts";
+import * as quarantines from "./containment/quarantines.ts";
 import * as reads from "./reads.ts";
 import * as repins from "./repins.ts";
-import * as restarts from "./restarts.ts";
-import * as resumptions from "./resumptions.ts";
-import * as settlements from "./settlements.ts";
-import * as signals from "./signals.ts";
-import * as workflows from "./workflows.ts";
+import * as restarts from "./waits/restarts.ts";
+import * as resumptions from "./waits/resumptions.ts";
+import * as settlements from "./hops/settlements.ts";
+import * as signals from "./waits/signals.ts";
+import * as workflows from "./admission/workflows.ts";
 
 /** A function of the ledger with its database filled in. */
 type Bound<F> = F extends (database: Database, ...rest: infer R) => infer T ? (...rest: R) => T : never;
@@ -93,6 +93,7 @@ export function openLedger(options: LedgerOptions) {
       repinIfUnclaimed: bind(database, repins.repinRunIfUnclaimed),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
+      adoptIfClaimed: bind(database, handovers.adoptIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
       clearQuarantine: opening(database, beforeOpening, quarantines.clearQuarantine),

@@ -1,10 +1,10 @@
 import { sqlStates } from "@ghouls/core";
-import type { Executor } from "./database.ts";
-import { DEADLINE_STATES } from "./deadlines.ts";
-import { ENDING_STATES } from "./fence.ts";
-import { PARKED_STATES } from "./resumptions.ts";
-import { rows } from "./rows.ts";
-import { readStatement } from "./statement.ts";
+import type { Executor } from "./connection/database.ts";
+import { DEADLINE_STATES } from "./waits/deadlines.ts";
+import { ENDING_STATES } from "./sql/fence.ts";
+import { PARKED_STATES } from "./waits/resumptions.ts";
+import { rows } from "./sql/rows.ts";
+import { readStatement } from "./sql/statement.ts";
 
 /**
  * The earliest of all that the reconciler looks after, each kind by the first entry of its index. A claim is open work

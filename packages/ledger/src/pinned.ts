@@ -1,8 +1,8 @@
 import { isTerminalRun, sqlStates, statesOf, type RunStatus, type WorkflowPin } from "@ghouls/core";
-import type { Executor } from "./database.ts";
-import { ENDING_STATES } from "./fence.ts";
-import { rows } from "./rows.ts";
-import { readStatement } from "./statement.ts";
+import type { Executor } from "./connection/database.ts";
+import { ENDING_STATES } from "./sql/fence.ts";
+import { rows } from "./sql/rows.ts";
+import { readStatement } from "./sql/statement.ts";
 
 const OPEN = statesOf("run").filter((status) => !isTerminalRun(status));
 

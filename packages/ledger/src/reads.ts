@@ -8,13 +8,13 @@ import type {
   Run,
   RunStatus,
 } from "@ghouls/core";
-import type { Executor, Row } from "./database.ts";
-import { rows, type RowOf } from "./rows.ts";
-import { readStatement } from "./statement.ts";
+import type { Executor, Row } from "./connection/database.ts";
+import { rows, type RowOf } from "./sql/rows.ts";
+import { readStatement } from "./sql/statement.ts";
 
 const RUN = `run.tenant_id, run.run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
   run.queue, run.priority, run.agent, run.requested_by, run.status, run.enqueue_seq, run.journal_length, run.error_code,
-  run.attention_reason, run.attention_at, run.quarantine_reason, run.quarantined_at, run.paused_at, run.deadline_at,
+  run.attention_reason, run.attention_at, run.quarantine_reason, run.quarantined_at, run.paused_at, run.deadline_at, run.starts_at,
   run.created_at, run.started_at, run.finished_at`;
 
 const GET = readStatement(
@@ -215,6 +215,7 @@ function runOf(r: RowOf): Run {
     pausedAt: r.dateOrNull("paused_at"),
     deadlineAt: r.dateOrNull("deadline_at"),
     createdAt: r.date("created_at"),
+    startsAt: r.dateOrNull("starts_at"),
     startedAt: r.dateOrNull("started_at"),
     finishedAt: r.dateOrNull("finished_at"),
   };

@@ -1,9 +1,9 @@
 import { sqlStates, statesOf, type RunStatus } from "@ghouls/core";
 import { recordAudit } from "./audit.ts";
-import type { Database } from "./database.ts";
-import { lockRuns, type RunKey } from "./endings.ts";
-import { rows } from "./rows.ts";
-import { readStatement, writeStatement } from "./statement.ts";
+import type { Database } from "./connection/database.ts";
+import { lockRuns, type RunKey } from "./containment/endings.ts";
+import { rows } from "./sql/rows.ts";
+import { readStatement, writeStatement } from "./sql/statement.ts";
 
 /** Where no worker has it: queued, or parked. A resident run has its worker with it. */
 const WITHOUT_A_WORKER = statesOf("run").filter(

@@ -6,7 +6,7 @@ import type { TestProject } from "vitest/node";
 import { freePort } from "../free-port.ts";
 import { createTemplate } from "../template.ts";
 import { POSTGRES_15, serverUser, startServer } from "./binaries.ts";
-import { serverFolder } from "./folder.ts";
+import { IN_ITS_FOLDER, serverFolder } from "./folder.ts";
 
 /** The oldest PostgreSQL that is supported, as Debian 12 has it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -29,6 +29,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     "unix_socket_directories=",
     "fsync=off",
     "max_connections=200",
+    IN_ITS_FOLDER,
   ];
   const args = ["-D", data, ...settings.flatMap((setting) => ["-c", setting])];
   const server = await startServer(join(POSTGRES_15, "postgres"), args, port, owner);

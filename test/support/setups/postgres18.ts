@@ -5,7 +5,7 @@ import type { TestProject } from "vitest/node";
 import { freePort } from "../free-port.ts";
 import type { TestServer } from "../servers.ts";
 import { createTemplate } from "../template.ts";
-import { serverFolder } from "./folder.ts";
+import { IN_ITS_FOLDER, serverFolder } from "./folder.ts";
 
 export interface Running {
   readonly server: TestServer;
@@ -30,7 +30,9 @@ export async function startPostgres18(): Promise<Running> {
     password: "admin",
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ["-c", "fsync=off", "-c", "max_connections=200", "-c", "listen_addresses=127.0.0.1"],
+    postgresFlags: ["fsync=off", "max_connections=200", "listen_addresses=127.0.0.1", IN_ITS_FOLDER].flatMap(
+      (setting) => ["-c", setting],
+    ),
     onLog: () => undefined,
     onError: () => undefined,
   });

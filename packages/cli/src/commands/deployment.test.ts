@@ -9,6 +9,10 @@ const BUILT = {
   functions: [{ entry: "worker", folder: "/out/worker", handler: "index.handler", bytes: 1_234_567 }],
   workflows: { "hello@1": "d1" },
 } as const;
+const WORKFLOWS = [
+  { name: "hello", version: 1, digest: "d1", accepts: [], onWorkerLoss: "resume", queue: undefined },
+  { name: "hello", version: 2, digest: "d2", accepts: ["d0", "d1"], onWorkerLoss: "fail", queue: "rites" },
+];
 const PLAN = {
   queues: [
     {
@@ -47,6 +51,10 @@ async function run(argv: readonly string[], tools: Partial<DeploymentTools> = {}
           asked.push(options);
           return Promise.resolve(BUILT);
         },
+        workflowsOf: (...args) => {
+          asked.push(args);
+          return Promise.resolve(WORKFLOWS);
+        },
         planOf: (...args) => {
           asked.push(args);
           return Promise.resolve(PLAN as never);
@@ -81,6 +89,29 @@ describe("ghouls build", () => {
       buildFunctions: () => Promise.reject(new GhoulsError("configuration_invalid", "no", { fix: "do" })),
     };
     expect(await run(["build"], failing)).toMatchObject({ code: 1, err: expect.stringContaining("Fix: do") });
+  });
+});
+
+describe("ghouls workflows", () => {
+  it("prints what runs of these sources are pinned to, and which earlier digests are accepted", async () => {
+    const { code, out, asked, cwd } = await run(["workflows"]);
+    expect(code).toBe(0);
+    expect(asked).toEqual([[join(cwd, "ghouls.config.ts")]]);
+    expect(out).toContain("hello     1        d1      -");
+    expect(out).toContain("hello     2        d2      d0, d1");
+    expect(JSON.parse((await run(["workflows", "--json"])).out)).toEqual({
+      workflows: [expect.objectContaining({ digest: "d1" }), expect.objectContaining({ queue: "rites" })],
+    });
+  });
+
+  it("tells what cannot be loaded", async () => {
+    const failing = {
+      workflowsOf: () => Promise.reject(new GhoulsError("configuration_invalid", "no", { fix: "do" })),
+    };
+    expect(await run(["workflows"], failing)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("Fix: do"),
+    });
   });
 });
 

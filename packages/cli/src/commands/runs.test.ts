@@ -52,7 +52,7 @@ describe("submit", () => {
       "--priority",
       "9",
     ];
-    expect(await ghouls([...argv, "--agent", "ada", "--held"], { env })).toEqual({
+    expect(await ghouls([...argv, "--agent", "ada", "--held", "--start-after", "2h"], { env })).toEqual({
       code: 0,
       out: `${RUN_ID}\n`,
       err: "",
@@ -69,6 +69,7 @@ describe("submit", () => {
           priority: 9,
           agent: "ada",
           held: true,
+          startAfter: "2h",
         },
       },
     ]);

@@ -87,6 +87,7 @@ function describeRun(run: wire.RunView): string {
     ["paused", run.pausedAt],
     ["deadline", run.deadlineAt],
     ["created", run.createdAt],
+    ["starts", run.startsAt],
     ["started", run.startedAt],
     ["finished", run.finishedAt],
     ["input", jsonText(run.input)],

@@ -17,6 +17,7 @@ interface SubmitOptions extends CommonOptions, ConnectionOptions {
   readonly priority?: number;
   readonly agent?: string;
   readonly held?: boolean;
+  readonly startAfter?: string;
   readonly watch?: boolean;
 }
 
@@ -33,6 +34,10 @@ export function addSubmit(program: Command, context: Context): void {
     .option("--priority <number>", "0 to 9, 9 first", wholeNumber(0, 9))
     .option("--agent <name>", "agent that carries it out")
     .option("--held", "commit the run, but let nothing move until it is released")
+    .option(
+      "--start-after <when>",
+      'let it start later: a duration such as "2h", or a moment in ISO 8601, UTC',
+    )
     .option("--watch", "follow it to its end; exit code 0 only if DONE");
   const options = () => command.opts<SubmitOptions>();
   command.action(
@@ -68,6 +73,7 @@ function requestOf(workflow: string, text: string | undefined, options: SubmitOp
     ...(options.priority === undefined ? {} : { priority: options.priority }),
     ...(options.agent === undefined ? {} : { agent: options.agent }),
     ...(options.held === true ? { held: true } : {}),
+    ...(options.startAfter === undefined ? {} : { startAfter: options.startAfter }),
   };
 }
 

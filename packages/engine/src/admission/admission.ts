@@ -1,5 +1,6 @@
 import {
   GhoulsError,
+  MAX_DELAY_SECONDS,
   PUBLISHER_GRACE_SECONDS,
   isRunId,
   type Codec,
@@ -19,6 +20,7 @@ import {
   type CallerConnection,
   type Ledger,
   type NewRun,
+  type Start,
 } from "@ghouls/ledger";
 import { announceOrRefuse } from "../announcement.ts";
 import { endsWithin } from "../patience.ts";
@@ -70,10 +72,18 @@ export function createAdmission(options: AdmissionOptions): Admission {
     publisherGraceSeconds: options.publisherGraceSeconds ?? PUBLISHER_GRACE_SECONDS,
   };
 
-  const publishIfUnpublished = async (
-    run: Pick<AdmittedRun, "tenantId" | "runId" | "enqueueSeq" | "queue" | "unpublished">,
-  ) => {
-    if (run.unpublished) await endsWithin(publisher.publish(run), PUBLICATION_PATIENCE_MS);
+  const publishIfUnpublished = async ({
+    tenantId,
+    runId,
+    enqueueSeq,
+    queue,
+    unpublished,
+    dueInSeconds,
+  }: AdmittedRun) => {
+    // What is due later than a message can be sent ahead is the relay's.
+    if (!unpublished || dueInSeconds > MAX_DELAY_SECONDS) return;
+    const publication = { tenantId, runId, enqueueSeq, queue, ...delayOf(dueInSeconds) };
+    await endsWithin(publisher.publish(publication), PUBLICATION_PATIENCE_MS);
   };
 
   /**
@@ -174,9 +184,18 @@ export function createAdmission(options: AdmissionOptions): Admission {
       await ledger.beforeOpening();
       if (admitted.held) return;
       const { runId, enqueueSeq, queue } = admitted;
-      await publisher.publish({ tenantId, runId, enqueueSeq, queue });
+      // The transaction lasted for as long as the caller liked; the ledger knows when the run is due now.
+      const [run] = admitted.startsAt === null ? [] : await ledger.runs.byId([{ tenantId, runId }]);
+      const dueInSeconds = run?.dueInSeconds ?? 0;
+      if (dueInSeconds > MAX_DELAY_SECONDS) return;
+      await publisher.publish({ tenantId, runId, enqueueSeq, queue, ...delayOf(dueInSeconds) });
     },
   };
+}
+
+/** SQS counts whole seconds. A message that comes early goes back for the rest. */
+function delayOf(seconds: number): { readonly delaySeconds?: number } {
+  return seconds > 0 ? { delaySeconds: Math.min(MAX_DELAY_SECONDS, Math.ceil(seconds)) } : {};
 }
 
 /** How long an answer waits for its publication, in milliseconds. What takes longer is the relay's as well. */
@@ -192,7 +211,7 @@ interface KeyReads {
 /** Whose run each key names now: ours where it was new, the other's where the request is the same, else a conflict. */
 async function settleKeys(
   newRuns: readonly NewRun[],
-  created: ReadonlySet<string>,
+  created: ReadonlyMap<string, Start>,
   reads: KeyReads,
 ): Promise<Answer[]> {
   const missing = newRuns.filter((run) => !created.has(run.runId));
@@ -206,7 +225,8 @@ async function settleKeys(
   // Without a key a run is missing only where it was committed by a try whose answer was lost.
   const byId = new Map((keyless.length > 0 ? await reads.byId(keyless) : []).map((run) => [run.runId, run]));
   return newRuns.map((run) => {
-    if (created.has(run.runId)) return { run: freshRun(run), created: true };
+    const start = created.get(run.runId);
+    if (start !== undefined) return { run: freshRun(run, start), created: true };
     const found = run.idempotencyKey === null ? byId.get(run.runId) : byKey.get(run.idempotencyKey);
     if (found === undefined) {
       throw new GhoulsError("outcome_unknown", "the ledger neither wrote the run nor holds its key", {
@@ -220,7 +240,7 @@ async function settleKeys(
 }
 
 /** A run that was committed just now, without reading it again. */
-function freshRun(run: NewRun): AdmittedRun {
+function freshRun(run: NewRun, { startsAt, startsInSeconds }: Start): AdmittedRun {
   const { tenantId, runId, idempotencyKey, requestDigest, workflow, queue, priority, held } = run;
   return {
     tenantId,
@@ -234,12 +254,24 @@ function freshRun(run: NewRun): AdmittedRun {
     status: "QUEUED",
     enqueueSeq: 1,
     unpublished: !held,
+    startsAt,
+    dueInSeconds: startsInSeconds,
   };
 }
 
 function admittedView({ run, created }: Extract<Answer, { run: AdmittedRun }>): wire.Admitted {
-  const { runId, status, enqueueSeq, workflow, queue, priority, held } = run;
-  return { runId, created, status, enqueueSeq, workflow, queue, priority, held };
+  const { runId, status, enqueueSeq, workflow, queue, priority, held, startsAt } = run;
+  return {
+    runId,
+    created,
+    status,
+    enqueueSeq,
+    workflow,
+    queue,
+    priority,
+    held,
+    startsAt: startsAt?.toISOString() ?? null,
+  };
 }
 
 function conflict(key: string | null): GhoulsError {

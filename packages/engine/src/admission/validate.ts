@@ -3,6 +3,7 @@ import {
   GhoulsError,
   MAX_VALUE_BYTES,
   durationMs,
+  isDuration,
   sha256,
   type Codec,
   type Ids,
@@ -103,7 +104,13 @@ export async function prepare(
     onWorkerLoss: workflow.definition.onWorkerLoss,
     held: request.held ?? false,
     holdMs: durationMs(request.holdFor ?? DEFAULT_HOLD),
+    startAfter: startAfterOf(request.startAfter),
   };
+}
+
+function startAfterOf(text: string | undefined): NewRun["startAfter"] {
+  if (text === undefined) return null;
+  return isDuration(text) ? { ms: durationMs(text) } : { at: new Date(text) };
 }
 
 /** Decides "same request"; keyed where the codec holds a key. */

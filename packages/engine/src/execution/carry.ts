@@ -9,7 +9,7 @@ import { giveBack, handOver } from "./handover.ts";
 import { ledgerNowMs } from "./live-step.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
-import { endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
+import { adopt, endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
 import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { checkReplay } from "./replay-check.ts";
@@ -59,13 +59,22 @@ async function carryHop(
   }
   const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
   reins.onHop(hop);
-  const end = await hop.run(loaded.input);
+  const { adopts, workflow } = pinned;
+  const end = await hop.run(
+    loaded.input,
+    adopts === undefined ? undefined : () => adopt(claim, adopts, loaded.journal, deps),
+  );
   const unanswered = hop.unanswered();
-  const carried = await conclude(claim, end, deps, invocation, hop);
+  // The word that this code may carry the run was not true. Nothing of it has run, and the run is not lost by it.
+  if (adopts !== undefined && hop.disagrees() && end.kind === "failed")
+    throw new DisagreementError(
+      `workflow digest ${adopts.digest} accepts the run's, but ${end.failure.message}`,
+    );
+  const carrier = adopts === undefined ? claim : { ...claim, workflow: adopts };
+  const carried = await conclude(carrier, end, deps, invocation, hop);
   const kept = carried.kind !== "fenced" && carried.kind !== "unknown" && carried.kind !== "quarantined";
   if (deps.settings.replayCheck && kept) {
-    const { workflow } = pinned;
-    const ended = { claim, workflow, end, unanswered, journalLength: hop.journal().length };
+    const ended = { claim: carrier, workflow, end, unanswered, journalLength: hop.journal().length };
     // Nothing waits for it: the run is as it is.
     void checkReplay(ended, deps, invocation);
   }

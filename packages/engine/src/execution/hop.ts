@@ -53,6 +53,7 @@ export class Hop {
   #inFlight = 0;
   #mayWrite = true;
   #refused = false;
+  #disagrees = false;
   #end: HopEnd | undefined;
   #missed: Rehearsal["missed"];
   #askedLate = false;
@@ -72,7 +73,7 @@ export class Hop {
     this.#deps = deps;
     this.#invocation = invocation;
     this.#log = deps.logFor(claim);
-    this.#now = claim.admittedAt;
+    this.#now = claim.startsAt ?? claim.admittedAt;
     this.#writer = new JournalWriter(claim, material.journal, deps, {
       chance: deps.chance,
       mayGoOn: () => this.mayWrite() && invocation.remainingMs() > deps.settings.settleReserveMs / 2,
@@ -82,10 +83,13 @@ export class Hop {
 
   /**
    * Runs the workflow until its end is known and no step is in flight. Never rejects, and leaves no timer.
+   * @param beforeLive asked once the journal has been replayed without a difference; answers how the hop ends, if it does
    */
-  async run(input: unknown): Promise<HopEnd> {
+  async run(input: unknown, beforeLive?: () => Promise<HopEnd | undefined>): Promise<HopEnd> {
     this.#invoke(input);
     await this.#replay();
+    const stopped = this.#disagrees || !this.#mayWrite ? undefined : await beforeLive?.();
+    if (stopped !== undefined) this.#decide(stopped);
     this.#live = true;
     for (const call of this.#calls.openCalls()) call.start();
     const end = await this.#carryOn();
@@ -144,6 +148,11 @@ export class Hop {
   /** Whether the claim is still believed to be this hop's. */
   mayWrite(): boolean {
     return this.#mayWrite;
+  }
+
+  /** Whether its code does not ask for what the journal holds. */
+  disagrees(): boolean {
+    return this.#disagrees;
   }
 
   /** The journal as it stands at the end of this hop. */
@@ -225,7 +234,9 @@ export class Hop {
       patienceMs: this.#deps.settings.replayPatienceMs,
       nowMs: () => this.#deps.clock.monotonicMs(),
     });
-    if (end !== undefined) this.#end = end;
+    if (end === undefined) return;
+    this.#disagrees = true;
+    this.#end = end;
   }
 
   async #carryOn(): Promise<HopEnd> {

@@ -1,16 +1,27 @@
 import type { AnyWorkflow, WorkflowPin } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
-import type { Registry } from "../registry.ts";
+import { pinOf, type Registry } from "../registry.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { ledgerNowMs } from "./live-step.ts";
+import { journalDigest, type JournalItem } from "./loaded-journal.ts";
 
-/** The workflow that a run is pinned to, or words for what this build has in its place. */
-export type Pinned = { readonly workflow: AnyWorkflow } | { readonly absent: string };
+/** The workflow that carries a run, or words for what this build has in its place. */
+export type Pinned =
+  | {
+      readonly workflow: AnyWorkflow;
+      /** Where the run is pinned to earlier code: what it is pinned to once this code has replayed its journal. */
+      readonly adopts: WorkflowPin | undefined;
+    }
+  | { readonly absent: string };
 
 export function pinnedWorkflow(pin: WorkflowPin, registry: Registry): Pinned {
+  const carrier = registry.carrier(pin);
+  if (carrier !== undefined) {
+    const own = pinOf(carrier);
+    return { workflow: carrier.definition, adopts: own.digest === pin.digest ? undefined : own };
+  }
   const registered = registry.find(pin);
-  if (registered?.digest === pin.digest) return { workflow: registered.definition };
   const here =
     registered === undefined
       ? "this worker has none of that name and version"
@@ -59,4 +70,35 @@ export async function endWithoutWorkflow(
     why: "this build lacks its workflow",
     workflowAbsent: true,
   };
+}
+
+/**
+ * Pins a run to the code that has replayed its journal without a difference, before anything of that code runs: a worker
+ * of the earlier build, which could not replay what comes now, gives it back from here on. Answers how the hop ends where
+ * the claim is gone or the ledger does not say.
+ */
+export async function adopt(
+  claim: ClaimedRun,
+  pin: WorkflowPin,
+  journal: readonly JournalItem[],
+  deps: ExecutionDeps,
+): Promise<HopEnd | undefined> {
+  const checkpoint = {
+    workflowDigest: pin.digest,
+    journalLength: claim.journalStart + journal.length,
+    journalDigest: journalDigest(journal),
+  };
+  try {
+    await deps.faults("worker.before-adopt", claim.runId);
+    if (!(await deps.ledger.runs.adoptIfClaimed(claim, pin, checkpoint))) return { kind: "fenced" };
+  } catch (error) {
+    return { kind: "unknown", error };
+  }
+  deps.logFor(claim).info("the run goes on with code that accepts its digest", {
+    workflow: pin.name,
+    version: pin.version,
+    digest: pin.digest,
+    before: claim.workflow.digest,
+  });
+  return undefined;
 }

@@ -2,20 +2,25 @@ import { spawnSync } from "node:child_process";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { digestManifest, loadConfig } from "ghouls";
-import { buildFunctions } from "./functions.ts";
-import { CONFIG, HELLO, project } from "./project.support.ts";
+import { buildFunctions, type Built } from "./functions.ts";
+import { CONFIG, HELLO, folder, project } from "./project.support.ts";
 import { buildSources } from "./sources.ts";
 
 const build = (root: string, out = "built") =>
   buildFunctions({ config: join(root, "ghouls.config.ts"), out: join(root, out) });
 
 describe("a build", () => {
+  let root: string;
+  let first: Built;
+  beforeAll(async () => {
+    root = await project({ "kept/notes.txt": "mine" });
+    first = await build(root);
+  });
+
   it("makes a folder for each function that Lambda can load, with the digests in it", async () => {
-    const root = await project();
-    const built = await build(root);
-    expect(built.functions.map(({ entry }) => entry)).toEqual([
+    expect(first.functions.map(({ entry }) => entry)).toEqual([
       "admission",
       "api",
       "worker",
@@ -24,31 +29,31 @@ describe("a build", () => {
       "preflight",
     ]);
     const { config } = await loadConfig(join(root, "ghouls.config.ts"));
-    expect(built.workflows).toEqual(await digestManifest(config));
-    for (const { folder, bytes } of built.functions) {
+    expect(first.workflows).toEqual(await digestManifest(config));
+    for (const { folder, bytes } of first.functions) {
       expect(bytes).toBeGreaterThan(100_000);
       const module = (await import(pathToFileURL(join(folder, "index.mjs")).href)) as { handler: unknown };
       expect(module.handler).toBeTypeOf("function");
     }
-    const worker = built.functions.find(({ entry }) => entry === "worker")?.folder ?? "";
+    const worker = first.functions.find(({ entry }) => entry === "worker")?.folder ?? "";
     const texts = await Promise.all(
       (await readdir(worker)).map((file) => readFile(join(worker, file), "utf8")),
     );
-    expect(texts.join("")).toContain(built.workflows["hello@1"]);
+    expect(texts.join("")).toContain(first.workflows["hello@1"]);
   });
 
   it("is the same for the same sources, wherever it is put, and another after a change", async () => {
-    const root = await project();
-    const [first, second] = [await build(root, "one"), await build(root, "two")];
-    expect(second.build).toBe(first.build);
+    const away = await folder();
+    const config = join(root, "ghouls.config.ts");
+    expect((await buildFunctions({ config, out: join(away, "one") })).build).toBe(first.build);
     await writeFile(join(root, "hello.ts"), HELLO.replace("evening", "morning"));
     // A process imports a module once, so the digest is that of the one before: what changed is the bundle.
-    expect((await build(root, "one")).build).not.toBe(first.build);
+    const changed = await buildFunctions({ config, out: join(away, "one") });
+    expect(changed.build).not.toBe(first.build);
+    await writeFile(join(root, "hello.ts"), HELLO);
   });
 
   it("replaces what an earlier build left once it is whole; one that fails leaves that as it is", async () => {
-    const root = await project({ "kept/notes.txt": "mine" });
-    const first = await build(root);
     await writeFile(join(root, "built", "stale.mjs"), "");
     await writeFile(
       join(root, "ghouls.config.ts"),

@@ -60,7 +60,8 @@ function keyOf(workflow: AnyWorkflow): string {
 /**
  * The digest that pins a workflow (design.md §5): over a tag, its name and version, its canonical schemas, and each local
  * module that it reaches by static imports, as it is printed with types, comments, quotes and white space normalised.
- * Names of local variables count; packages do not, their versions stand in the lock file.
+ * Names of local variables count; packages do not, their versions stand in the lock file. It depends on how esbuild prints,
+ * which is why that one is an exact dependency, and on how zod writes JSON Schema: the corpus beside this file holds both.
  */
 export async function workflowDigest(
   workflow: AnyWorkflow,

@@ -16,7 +16,11 @@ type Journal = Map<string, string>;
 let folder: string;
 let lockfile: string;
 let output: string;
+let asked: unknown[] = [];
+let answer: unknown;
 beforeEach(async () => {
+  asked = [];
+  answer = undefined;
   folder = await temporaryFolder();
   lockfile = join(folder, "package-lock.json");
   output = join(folder, "out");
@@ -42,8 +46,18 @@ async function run(
     return JSON.parse(journal.get(name) ?? "") as unknown;
   };
   const uuid = "5f6bf0da-5469-48fb-8a0c-712290865470";
-  const context = { runId: "run-1", step, now: () => new Date("2026-11-29T12:00:00Z"), uuid: () => uuid };
-  return Verdict.parse(await releaseGate.run(context as unknown as Context, input));
+  const consent = (title: string, options: unknown) => {
+    asked.push([title, options]);
+    return Promise.resolve(answer);
+  };
+  const context = {
+    runId: "run-1",
+    step,
+    consent,
+    now: () => new Date("2026-11-29T12:00:00Z"),
+    uuid: () => uuid,
+  };
+  return Verdict.parse(await releaseGate.run(context as unknown as Context, releaseGate.input.parse(input)));
 }
 
 /** A lockfile with so many packages, whose tarballs hold their names. */
@@ -118,8 +132,9 @@ test("a questionable licence refuses the release with its list, own packages asi
     "node_modules/gpl": { version: "3.0.0", license: "GPL-3.0", integrity: "sha512-" },
     "packages/own": { version: "1.0.0", license: "UNLICENSED" },
   });
-  const verdict = await run({ lockfile, output });
+  const verdict = await run({ lockfile, output, questions: "policy" });
   expect(verdict.decision).toBe("REFUSED");
+  expect(asked).toEqual([]);
   expect(verdict.questions).toEqual([
     {
       package: "gpl",
@@ -129,6 +144,47 @@ test("a questionable licence refuses the release with its list, own packages asi
     },
   ]);
   expect(verdict.gaps.map((gap) => gap.package)).toEqual(["gpl@3.0.0"]);
+});
+
+test.each([
+  ["GRANTED", "grant", "PASSED"],
+  ["DENIED", "deny", "REFUSED"],
+])(
+  "people who are asked about a licence in question, and answer %s, decide",
+  async (outcome, word, decision) => {
+    const integrity = `sha512-${createHash("sha512").update("gpl").digest("base64")}`;
+    await writeLockfile(1, { "node_modules/gpl": { version: "3.0.0", license: "GPL-3.0", integrity } });
+    answer = {
+      outcome,
+      decisions: [{ by: "user:ada", verdict: word, at: "2026-11-30T00:00:00Z", comment: "read" }],
+    };
+    const verdict = await run({ lockfile, output });
+    expect(verdict).toMatchObject({ decision, consent: answer });
+    expect(asked).toEqual([
+      [
+        "release with these licences",
+        {
+          deciders: ["role:decider"],
+          expires: "3d",
+          detail: {
+            lockfile: verdict.lockfile,
+            policy: verdict.policy,
+            questions: [expect.objectContaining({ package: "gpl" })],
+            questionsOmitted: 0,
+            bom: verdict.bom,
+          },
+        },
+      ],
+    ]);
+    expect(JSON.parse((await files())[1] ?? "")).toEqual(verdict);
+  },
+);
+
+test("nobody is asked about a licence where a tarball differs: no consent would let that pass", async () => {
+  await writeLockfile(2, { "node_modules/gpl": { version: "3.0.0", license: "GPL-3.0" } });
+  await fillCache(2, () => "evil");
+  expect(await run({ lockfile, output })).toMatchObject({ decision: "REFUSED", consent: null });
+  expect(asked).toEqual([]);
 });
 
 test("without an npm cache nothing is verified, the verdict says so, and the release passes", async () => {
@@ -192,7 +248,7 @@ test("no step result nears the journal's limit of 1 MiB, for 3,000 packages that
   ]);
   await writeFile(lockfile, lockfileText(Object.fromEntries(entries)));
   const journal: Journal = new Map();
-  const verdict = await run({ lockfile, output }, journal);
+  const verdict = await run({ lockfile, output, questions: "policy" }, journal);
   expect(verdict.questions.length + verdict.questionsOmitted).toBe(3_000);
   expect(
     Math.max(...[...journal.values(), JSON.stringify(verdict)].map((text) => Buffer.byteLength(text))),

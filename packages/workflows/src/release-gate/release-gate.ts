@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { NonRetryableError, workflow } from "ghouls";
+import { NonRetryableError, workflow, type WorkflowContext } from "ghouls";
 import * as z from "zod";
 import type { BomIdentity } from "./bom.ts";
 import { bomFault, buildBom } from "./bom.ts";
@@ -19,6 +19,13 @@ const Input = z.strictObject({
   lockfile: z.string().min(1).optional(),
   /** Path of a policy file; the shipped one by default. */
   policy: z.string().min(1).optional(),
+  /** Who answers for questionable licences: "people" are asked, "policy" lets the policy file decide alone. */
+  questions: z.enum(["people", "policy"]).default("people"),
+  /** Who may consent to questionable licences. */
+  deciders: z
+    .array(z.string().regex(/^(role|user):.+$/, 'such as "role:legal" or "user:ada"'))
+    .min(1)
+    .default(["role:decider"]),
   /** Folder for bom.json and verdict.json; `output/<run id>` by default. */
   output: z.string().min(1).optional(),
 });
@@ -48,19 +55,35 @@ export const releaseGate = workflow({
     const identity = { serialNumber: ctx.uuid(), timestamp: ctx.now() };
     const bom = await ctx.step("write bom", () => writeBom(lock, judged.policy, identity));
     const { requireIntegrity, ...found } = judged;
-    const verdict = decide({
+    const evidence = {
       lockfile: { path: lock.path, sha256: lock.sha256 },
       components: lock.components,
       ...found,
       batches,
       requireIntegrity,
       bom,
-    });
+    };
+    const alone = decide({ ...evidence, consent: null });
+    const { verdict } =
+      alone.hangsOnLicences && input.questions === "people"
+        ? decide({ ...evidence, consent: await askPeople(ctx, alone.verdict, input.deciders) })
+        : alone;
     const text = `${JSON.stringify(verdict, null, 2)}\n`;
     await ctx.step("write verdict", () => writeAtomically(lock.output, "verdict.json", text));
     return verdict;
   },
 });
+
+/** Parks the run until somebody has answered; what they are shown is frozen with the request. */
+async function askPeople(ctx: WorkflowContext, verdict: Verdict, deciders: readonly string[]) {
+  const { lockfile, policy, questions, questionsOmitted, bom } = verdict;
+  const { outcome, decisions } = await ctx.consent("release with these licences", {
+    deciders,
+    expires: "3d",
+    detail: { lockfile, policy, questions, questionsOmitted, bom },
+  });
+  return { outcome, decisions: [...decisions] };
+}
 
 /** What the steps need to know of the lockfile; each reads the file itself, as a whole one may be too large to journal. */
 interface Inspected {

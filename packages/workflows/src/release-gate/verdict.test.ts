@@ -20,6 +20,7 @@ function evidence(findings: readonly Finding[], changes: Partial<Evidence> = {})
     questionsOmitted: 0,
     bom: { path: "/b", bytes: 1, sha256: "0" },
     requireIntegrity: true,
+    consent: null,
     batches: [summarise(findings, null)],
     ...changes,
   };
@@ -56,7 +57,7 @@ describe("decide", () => {
       /^2 licences in question/,
     ],
   ])("%s", (_, given, decision, reason) => {
-    const verdict = decide(given);
+    const { verdict } = decide(given);
     expect(verdict.decision).toBe(decision);
     expect(verdict.reasons.join(" ")).toMatch(reason);
     expect(Verdict.parse(verdict)).toEqual(verdict);
@@ -64,7 +65,7 @@ describe("decide", () => {
 
   test("adds up all batches: a mismatch in any of them refuses, and a missing cache is told once", () => {
     const batches = [summarise([finding("verified")], "/c"), summarise([finding("mismatch")], "/c")];
-    const verdict = decide(evidence([], { batches }));
+    const { verdict } = decide(evidence([], { batches }));
     expect(verdict).toMatchObject({
       decision: "REFUSED",
       integrity: { verified: 1, not_in_cache: 0, mismatch: 1, no_integrity: 0 },
@@ -75,8 +76,48 @@ describe("decide", () => {
 
   test("lists a bounded number of findings, and counts them all", () => {
     const many = Array.from({ length: MAX_LISTED + 1 }, () => finding("mismatch"));
-    const verdict = decide(evidence(many));
+    const { verdict } = decide(evidence(many));
     expect(verdict.mismatches).toHaveLength(MAX_LISTED);
     expect(verdict.integrity.mismatch).toBe(MAX_LISTED + 1);
+  });
+});
+
+describe("what people said to the questions", () => {
+  const word = (by: string, verdict: "grant" | "deny") => ({
+    by,
+    verdict,
+    at: "2026-11-30T00:00:00Z",
+    comment: null,
+  });
+  const asked = (changes: Partial<Evidence>) =>
+    decide(evidence([finding("verified")], { questions: [question], ...changes }));
+
+  test("is asked for where nothing else refuses, and only there", () => {
+    expect(asked({}).hangsOnLicences).toBe(true);
+    expect(asked({ questions: [] }).hangsOnLicences).toBe(false);
+    expect(asked({ batches: [summarise([finding("mismatch")], null)] }).hangsOnLicences).toBe(false);
+  });
+
+  test.each([
+    [
+      "GRANTED",
+      [word("user:ada", "grant"), word("user:bob", "grant")],
+      "PASSED",
+      /granted by user:ada, user:bob/,
+    ],
+    ["DENIED", [word("user:ada", "grant"), word("user:bob", "deny")], "REFUSED", /denied by user:bob\./],
+    ["EXPIRED", [], "REFUSED", /nobody answered in time/],
+  ] as const)("%s decides, and is named", (outcome, decisions, decision, reason) => {
+    const { verdict, hangsOnLicences } = asked({ consent: { outcome, decisions: [...decisions] } });
+    expect(verdict.decision).toBe(decision);
+    expect(verdict.reasons).toContainEqual(expect.stringMatching(reason));
+    expect(verdict.consent).toEqual({ outcome, decisions });
+    expect(hangsOnLicences).toBe(decision === "REFUSED");
+  });
+
+  test("does not let a mismatch pass", () => {
+    const consent = { outcome: "GRANTED" as const, decisions: [word("user:ada", "grant")] };
+    const { verdict } = asked({ consent, batches: [summarise([finding("mismatch")], null)] });
+    expect(verdict.decision).toBe("REFUSED");
   });
 });

@@ -16,6 +16,18 @@ const Question = z.object({ package: z.string(), version: z.string(), licence: z
 const Named = z.object({ package: z.string(), why: z.string() });
 const File = z.object({ path: z.string(), bytes: z.number().int(), sha256: z.string() });
 
+const Answer = z.object({
+  outcome: z.enum(["GRANTED", "DENIED", "EXPIRED"]),
+  decisions: z.array(
+    z.object({
+      by: z.string(),
+      verdict: z.enum(["grant", "deny"]),
+      at: z.string(),
+      comment: z.string().nullable(),
+    }),
+  ),
+});
+
 /** What the release gate answers. */
 export const Verdict = z.object({
   decision: z.enum(["PASSED", "REFUSED"]),
@@ -33,6 +45,8 @@ export const Verdict = z.object({
   /** How many questions there are beyond those listed. */
   questionsOmitted: z.number().int(),
   bom: File,
+  /** What people said to the questions; null where they were not asked. */
+  consent: Answer.nullable(),
 });
 export type Verdict = z.infer<typeof Verdict>;
 
@@ -69,11 +83,18 @@ export interface Evidence extends Omit<
   readonly requireIntegrity: boolean;
 }
 
+export interface Decided {
+  readonly verdict: Verdict;
+  /** Whether nothing but questions about licences refuses, so that people may be asked. */
+  readonly hangsOnLicences: boolean;
+}
+
 /**
- * Decides. REFUSED for a mismatch, for an open question about a licence, and, where the policy requires an integrity,
- * for a package of the registry without one. What the cache does not hold is told and does not refuse: machines differ.
+ * Decides. REFUSED for a mismatch, where the policy requires an integrity for a package of the registry without one, and
+ * for questions about licences to which nobody has consented. What the cache does not hold is told and does not refuse:
+ * machines differ.
  */
-export function decide({ batches, requireIntegrity, ...rest }: Evidence): Verdict {
+export function decide({ batches, requireIntegrity, ...rest }: Evidence): Decided {
   const integrity: Counts = { verified: 0, not_in_cache: 0, mismatch: 0, no_integrity: 0 };
   for (const { counts } of batches) {
     integrity.verified += counts.verified;
@@ -83,23 +104,40 @@ export function decide({ batches, requireIntegrity, ...rest }: Evidence): Verdic
   }
   const gaps = batches.flatMap((batch) => batch.gaps);
   const open = rest.questions.length + rest.questionsOmitted;
-  const against = [
+  const inQuestion = `${open === 1 ? "1 licence" : `${open} licences`} in question`;
+  const granted = rest.consent?.outcome === "GRANTED";
+  const contents = [
     integrity.mismatch > 0
       ? `${packages(integrity.mismatch)} with another content than the lockfile says.`
       : "",
     requireIntegrity && gaps.length > 0
       ? `${packages(gaps.length)} of the registry without an integrity.`
       : "",
-    open > 0 ? `${open === 1 ? "1 licence" : `${open} licences`} in question.` : "",
   ].filter((sentence) => sentence !== "");
-  return {
+  const licences = open > 0 && !granted ? [`${inQuestion}${answered(rest.consent)}.`] : [];
+  const against = [...contents, ...licences];
+  const verdict: Verdict = {
     decision: against.length === 0 ? "PASSED" : "REFUSED",
-    reasons: [...against, ...notes(integrity, batches)],
+    reasons: [
+      ...against,
+      ...(open > 0 && granted ? [`${inQuestion}${answered(rest.consent)}.`] : []),
+      ...notes(integrity, batches),
+    ],
     ...rest,
     integrity,
     mismatches: batches.flatMap((batch) => batch.mismatches).slice(0, MAX_LISTED),
     gaps: gaps.slice(0, MAX_LISTED),
   };
+  return { verdict, hangsOnLicences: contents.length === 0 && licences.length > 0 };
+}
+
+/** Who has said what to the questions. */
+function answered(consent: Verdict["consent"]): string {
+  if (consent === null) return "";
+  if (consent.outcome === "EXPIRED") return ", and nobody answered in time";
+  const said = consent.outcome === "GRANTED" ? "grant" : "deny";
+  const by = consent.decisions.filter(({ verdict }) => verdict === said).map((one) => one.by);
+  return `, ${consent.outcome === "GRANTED" ? "granted" : "denied"} by ${by.join(", ")}`;
 }
 
 function notes(integrity: Counts, batches: readonly BatchSummary[]): readonly string[] {

@@ -1,0 +1,30 @@
+import { digestManifest, loadConfig } from "ghouls";
+
+/** A workflow of a configuration, as runs are pinned to it. */
+export interface WorkflowOfBuild {
+  readonly name: string;
+  readonly version: number;
+  readonly digest: string;
+  /** Digests of earlier code whose runs it carries on. */
+  readonly accepts: readonly string[];
+  readonly onWorkerLoss: string;
+  /** The queue of runs that name none. */
+  readonly queue: string | undefined;
+}
+
+/**
+ * The workflows of a configuration with their digests, as a build of these sources would have them.
+ * @throws GhoulsError configuration_invalid where the configuration cannot be loaded
+ */
+export async function workflowsOf(configPath: string): Promise<readonly WorkflowOfBuild[]> {
+  const { config } = await loadConfig(configPath);
+  const digests = await digestManifest(config);
+  return config.workflows.map(({ name, version, accepts, onWorkerLoss, queue }) => ({
+    name,
+    version,
+    digest: digests[`${name}@${version}`] as string,
+    accepts,
+    onWorkerLoss,
+    queue,
+  }));
+}

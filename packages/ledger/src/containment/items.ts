@@ -1,0 +1,228 @@
+import { sqlStates, type RunStatus } from "@ghouls/core";
+import type { Database, Executor } from "../connection/database.ts";
+import { makeGivenBackDue } from "../hops/handovers.ts";
+import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
+import { ENDING_STATES } from "../sql/fence.ts";
+import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { rows } from "../sql/rows.ts";
+import { readStatement, writeStatement } from "../sql/statement.ts";
+
+export type ItemKind = "worker" | "effect";
+
+/** One thing that a run started and that may still act, or whose outcome nobody knows. */
+export interface ContainmentItem {
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly seq: number;
+  readonly worker: string;
+  /** When nothing of it can still act; null where only its worker, a supervisor or an operator can tell. */
+  readonly overAt: Date | null;
+  readonly createdAt: Date;
+  readonly tries: number;
+  readonly lastError: string | null;
+  readonly acknowledgedAt: Date | null;
+  readonly acknowledgedBy: string | null;
+  readonly acknowledgement: string | null;
+}
+
+const OF_RUN = readStatement(
+  "items.of-run",
+  `
+select i.kind, i.key, i.seq, i.worker, i.over_at, i.created_at, i.tries, i.last_error, i.acknowledged_at, i.acknowledged_by,
+  i.acknowledgement
+from ghouls.containment_items i
+where i.tenant_id = $1 and i.run_id = $2
+order by i.created_at, i.kind, i.key`,
+);
+
+/**
+ * Runs with an item whose next look is due, and ending runs with nothing left that nobody has ended yet. One row an item:
+ * grouped by run, a half that its limit has cut would be passed over by the position of the other half.
+ */
+const DUE = readStatement(
+  "items.due",
+  `
+select i.tenant_id, i.run_id, ${microsOf("i.due_at")}
+from (
+  (select i.tenant_id, i.run_id, i.next_look_at as due_at
+  from ghouls.containment_items i
+  where i.acknowledged_at is null and i.next_look_at <= ghouls.clock() and ${behind("i.next_look_at", "i.run_id", 2)}
+  order by i.next_look_at, i.run_id
+  limit $1)
+  union all
+  (select run.tenant_id, run.run_id, run.created_at
+  from ghouls.runs run
+  where run.status in (${sqlStates(ENDING_STATES)}) and run.open_items = 0
+    and (run.quarantined_at is null or run.status = 'CANCELLING')
+    and not exists (
+      select from ghouls.deliveries d
+      where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status = 'CLAIMED')
+    and ${behind("run.created_at", "run.run_id", 2)}
+  order by run.created_at, run.run_id
+  limit $1)
+) as i
+order by i.due_at, i.run_id
+limit $1`,
+);
+
+/** Worker items whose time is over are acknowledged; what is not goes to a later look. */
+const ACKNOWLEDGE_OVER = writeStatement(
+  "items.acknowledge-over",
+  `
+with over as materialized (
+  select i.tenant_id, i.run_id, i.kind, i.key
+  from ghouls.containment_items i
+  where i.tenant_id = $1 and i.run_id = $2 and i.kind = 'worker' and i.acknowledged_at is null and i.over_at <= ghouls.clock()
+  order by i.kind, i.key
+  for update
+), acknowledged as (
+  update ghouls.containment_items i
+  set acknowledged_at = ghouls.clock(), acknowledged_by = 'time',
+    acknowledgement = 'nothing of its claim can act any more'
+  from over
+  where i.tenant_id = over.tenant_id and i.run_id = over.run_id and i.kind = over.kind and i.key = over.key
+  returning i.run_id
+)
+update ghouls.runs run
+set open_items = run.open_items - (select count(*) from acknowledged)::integer
+where run.tenant_id = $1 and run.run_id = $2 and (select count(*) from acknowledged) > 0
+returning run.open_items`,
+);
+
+const LOOK_LATER = writeStatement(
+  "items.look-later",
+  `
+with due as materialized (
+  select i.tenant_id, i.run_id, i.kind, i.key
+  from ghouls.containment_items i
+  where i.tenant_id = $1 and i.run_id = $2 and i.acknowledged_at is null and i.next_look_at <= ghouls.clock()
+  order by i.kind, i.key
+  for update
+)
+update ghouls.containment_items i
+set tries = i.tries + 1,
+  next_look_at = greatest(coalesce(i.over_at, ghouls.clock()),
+    ghouls.clock() + least(600, 5 * power(2, least(i.tries, 8))) * interval '1 second')
+from due
+where i.tenant_id = due.tenant_id and i.run_id = due.run_id and i.kind = due.kind and i.key = due.key
+returning case
+  when i.kind = 'worker' then i.over_at is null and i.tries >= 3
+  else not exists (
+      select from ghouls.containment_items other
+      where other.tenant_id = i.tenant_id and other.run_id = i.run_id and other.kind = 'worker'
+        and other.acknowledged_at is null)
+    and not exists (
+      select from ghouls.deliveries d
+      where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.status in ('HELD', 'PENDING', 'CLAIMED'))
+    and (select count(*) from ghouls.deliveries d
+      where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.cause = 'contain') >= $3
+  end as needs_word`,
+);
+
+/** The delivery under which a worker asks the probes of an ending run: after all worker items, never two at once. */
+const CONTAIN = writeStatement(
+  "deliveries.contain",
+  `
+with r as materialized (
+  select run.tenant_id, run.run_id, run.enqueue_seq, run.queue, run.priority
+  from ghouls.runs run
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)})
+    and (run.quarantined_at is null or run.status = 'CANCELLING')
+    and exists (
+      select from ghouls.containment_items i
+      where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.kind = 'effect' and i.acknowledged_at is null)
+    and not exists (
+      select from ghouls.containment_items i
+      where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.kind = 'worker' and i.acknowledged_at is null)
+    and not exists (
+      select from ghouls.deliveries d
+      where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status in ('HELD', 'PENDING', 'CLAIMED'))
+    and (select count(*) from ghouls.deliveries d
+      where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.cause = 'contain') < $3
+  for update
+), numbered as (
+  update ghouls.runs run
+  set enqueue_seq = r.enqueue_seq + 1
+  from r
+  where run.tenant_id = r.tenant_id and run.run_id = r.run_id
+  returning run.tenant_id, run.run_id, run.enqueue_seq, run.queue, run.priority
+)
+insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, due_at, next_publication_at, created_at)
+select n.tenant_id, n.run_id, n.enqueue_seq, 'contain', 'PENDING', n.queue, n.priority, later.due_at, later.due_at, ghouls.clock()
+from numbered n
+cross join lateral (
+  select ghouls.clock() + case when count(*) = 0 then interval '0' else 30 * power(4, count(*) - 1) * interval '1 second' end as due_at
+  from ghouls.deliveries d
+  where d.tenant_id = n.tenant_id and d.run_id = n.run_id and d.cause = 'contain'
+) as later
+returning seq`,
+);
+
+/** All items of a run, acknowledged or not. */
+export async function readItems(executor: Executor, key: RunKey): Promise<ContainmentItem[]> {
+  const found = await executor.run(OF_RUN, [key.tenantId, key.runId]);
+  return found.map((row) => {
+    const r = rows(row);
+    return {
+      kind: r.text("kind") as ItemKind,
+      key: r.text("key"),
+      seq: r.number("seq"),
+      worker: r.text("worker"),
+      overAt: r.dateOrNull("over_at"),
+      createdAt: r.date("created_at"),
+      tries: r.number("tries"),
+      lastError: r.textOrNull("last_error"),
+      acknowledgedAt: r.dateOrNull("acknowledged_at"),
+      acknowledgedBy: r.textOrNull("acknowledged_by"),
+      acknowledgement: r.textOrNull("acknowledgement"),
+    };
+  });
+}
+
+/** A page of runs with items that are due for a look, the longest due first, behind the page before. Spans tenants. */
+export async function readDueItems(
+  executor: Executor,
+  limit: number,
+  after?: Position,
+): Promise<PassPage<RunKey>> {
+  const rowsDue = await executor.run(DUE, [limit, ...positionOf(after)]);
+  const { found, next } = pageOf(rowsDue, limit, (row) => ({
+    tenantId: rows(row).text("tenant_id"),
+    runId: rows(row).text("run_id"),
+  }));
+  return { found: [...new Map(found.map((key) => [key.runId, key])).values()], next };
+}
+
+export interface Contained {
+  /** The terminal status, where this look ended the run. */
+  readonly ended: RunStatus | null;
+  /** Whether a contain delivery was made. */
+  readonly contain: boolean;
+  /** Whether something waits for a word that nobody may ever give. */
+  readonly needsWord: boolean;
+}
+
+/**
+ * Looks at a run's items: acknowledges workers whose time is over, ends the run where nothing is left, else makes the
+ * contain delivery where only effects are left. Locks the run first; every test for new rows is a later statement.
+ */
+export async function containRun(
+  database: Database,
+  key: RunKey,
+  maxContainDeliveries: number,
+): Promise<Contained> {
+  const id = [key.tenantId, key.runId];
+  return database.transaction("items.contain", async (transaction) => {
+    await lockRuns(transaction, [key]);
+    if ((await transaction.run(ACKNOWLEDGE_OVER, id)).length > 0) await makeGivenBackDue(transaction, key);
+    const ended = await endRunIfContained(transaction, key);
+    if (ended !== null) return { ended, contain: false, needsWord: false };
+    const made = await transaction.run(CONTAIN, [...id, maxContainDeliveries]);
+    const later = await transaction.run(LOOK_LATER, [...id, maxContainDeliveries]);
+    return {
+      ended,
+      contain: made.length === 1,
+      needsWord: made.length === 0 && later.some((row) => row["needs_word"] === true),
+    };
+  });
+}

@@ -1,0 +1,146 @@
+import type { CallId, CallKind, Claim } from "@ghouls/core";
+import type { Executor, Row } from "../connection/database.ts";
+import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
+import { rows } from "../sql/rows.ts";
+import { readStatement, writeStatement } from "../sql/statement.ts";
+
+/** A finished call to keep. The result is already through the codec; null for `undefined`. */
+export interface NewEntry extends CallId {
+  readonly outcome: "ok" | "error";
+  readonly resultText: string | null;
+  readonly resultDigest: string | null;
+  readonly resultBytes: number;
+  readonly tries: number;
+  /** Milliseconds from the start of the call to its end, measured by the worker. */
+  readonly tookMs: number;
+  /** Whether it is the outcome of an effect that happens once: its intent is closed with it. */
+  readonly closesIntent?: boolean;
+}
+
+export interface StoredEntry extends CallId {
+  readonly ordinal: number;
+  readonly outcome: "ok" | "error";
+  readonly resultText: string | null;
+  readonly resultDigest: string | null;
+  readonly tries: number;
+  readonly seq: number;
+  readonly token: string;
+  readonly startedAt: Date;
+  readonly completedAt: Date;
+}
+
+const APPEND = writeStatement(
+  "journal.append",
+  `
+with ${heldBy(CLAIM_STATES)}, entry as (
+  insert into ghouls.journal (tenant_id, run_id, ordinal, epoch, scope, kind, name, nth, outcome, result_text,
+    result_digest, tries, seq, token, started_at, completed_at)
+  select held.tenant_id, held.run_id, held.journal_length + 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, held.seq, held.token,
+    date_trunc('milliseconds', ghouls.clock()) - $14::double precision * interval '1 millisecond',
+    date_trunc('milliseconds', ghouls.clock())
+  from held
+  on conflict (tenant_id, run_id, epoch, scope, kind, name, nth) do nothing
+  returning tenant_id, run_id, ordinal, completed_at
+), effect as (
+  update ghouls.intents i
+  set outcome = case when $10 = 'ok' then 'happened' else 'failed' end, outcome_at = entry.completed_at
+  from entry
+  where $16::boolean and i.tenant_id = entry.tenant_id and i.run_id = entry.run_id and i.epoch = $5 and i.scope = $6
+    and i.kind = $7 and i.name = $8 and i.nth = $9 and i.outcome is null
+  returning i.run_id
+), counted as (
+  update ghouls.runs run
+  set journal_length = entry.ordinal, journal_bytes = run.journal_bytes + $15::bigint, losses = 0, idle_yields = 0
+  from entry
+  where run.tenant_id = entry.tenant_id and run.run_id = entry.run_id
+  returning run.run_id
+)
+select entry.ordinal, entry.completed_at from entry join counted on counted.run_id = entry.run_id
+  and (select count(*) from effect) >= 0`,
+);
+
+const ENTRY_OF_CALL = readStatement(
+  "journal.entry-of-call",
+  `
+select j.ordinal, j.completed_at, j.token, j.outcome, j.result_digest
+from ghouls.journal j
+where j.tenant_id = $1 and j.run_id = $2 and j.epoch = $3 and j.scope = $4 and j.kind = $5 and j.name = $6 and j.nth = $7`,
+);
+
+const READ = readStatement(
+  "journal.read",
+  `
+select j.ordinal, j.epoch, j.scope, j.kind, j.name, j.nth, j.outcome, j.result_text, j.result_digest, j.tries, j.seq,
+  j.token, j.started_at, j.completed_at
+from ghouls.journal j
+where j.tenant_id = $1 and j.run_id = $2 and j.ordinal > $3
+order by j.ordinal`,
+);
+
+/**
+ * Keeps a finished call under the fence, at most once for its identity. Null where the claim is gone: then nothing was
+ * written, and nothing may be written by this worker any more.
+ */
+export async function appendEntryIfClaimed(
+  executor: Executor,
+  claim: Claim,
+  entry: NewEntry,
+): Promise<{ ordinal: number; completedAt: Date } | null> {
+  const call = [entry.epoch, entry.scope, entry.kind, entry.name, entry.nth] as const;
+  const [written] = await executor.run(APPEND, [
+    claim.tenantId,
+    claim.runId,
+    claim.seq,
+    claim.token,
+    ...call,
+    entry.outcome,
+    entry.resultText,
+    entry.resultDigest,
+    entry.tries,
+    entry.tookMs,
+    entry.resultBytes,
+    entry.closesIntent ?? false,
+  ]);
+  if (written !== undefined) return appended(written);
+  // Zero rows: fenced, or an earlier try of this very write was committed and its answer lost.
+  const [present] = await executor.run(ENTRY_OF_CALL, [claim.tenantId, claim.runId, ...call]);
+  const mine =
+    present !== undefined &&
+    present["token"] === claim.token &&
+    present["outcome"] === entry.outcome &&
+    present["result_digest"] === entry.resultDigest;
+  return mine ? appended(present) : null;
+}
+
+function appended(row: Row): { ordinal: number; completedAt: Date } {
+  const r = rows(row);
+  return { ordinal: r.number("ordinal"), completedAt: r.date("completed_at") };
+}
+
+/** The journal of a run in order of completion: all of it, or what comes behind an ordinal. */
+export async function readJournal(
+  executor: Executor,
+  key: { tenantId: string; runId: string },
+  behind = 0,
+): Promise<StoredEntry[]> {
+  const found = await executor.run(READ, [key.tenantId, key.runId, behind]);
+  return found.map((row) => {
+    const r = rows(row);
+    return {
+      ordinal: r.number("ordinal"),
+      epoch: r.number("epoch"),
+      scope: r.text("scope"),
+      kind: r.text("kind") as CallKind,
+      name: r.text("name"),
+      nth: r.number("nth"),
+      outcome: r.text("outcome") as "ok" | "error",
+      resultText: r.textOrNull("result_text"),
+      resultDigest: r.textOrNull("result_digest"),
+      tries: r.number("tries"),
+      seq: r.number("seq"),
+      token: r.text("token"),
+      startedAt: r.date("started_at"),
+      completedAt: r.date("completed_at"),
+    };
+  });
+}

@@ -1,0 +1,74 @@
+import type { Executor, Row } from "../connection/database.ts";
+import { MIGRATIONS } from "./migrations/index.ts";
+import { readStatement, type Statement } from "../sql/statement.ts";
+
+/** One thing that must hold. `rows` are those that break it, at most a hundred. */
+export interface DoctorCheck {
+  readonly check: string;
+  readonly kind: CheckKind;
+  readonly ok: boolean;
+  readonly rows: readonly Row[];
+}
+
+/** "integrity": the ledger contradicts itself. "attention": it is consistent, and something waits for a person. */
+type CheckKind = "integrity" | "attention";
+
+/** What each view of the schema says when it is empty. System statements: they span tenants. */
+const CHECKS = [
+  view("integrity", "open deliveries agree with their run", "doctor_open_deliveries"),
+  view("integrity", "working runs have an open delivery", "doctor_working_runs"),
+  view("integrity", "terminal runs have nothing open", "doctor_terminal_runs"),
+  view("integrity", "pending deliveries have a next publication", "doctor_pending_deliveries"),
+  view("integrity", "journals are as long as their runs say", "doctor_journals"),
+  view("integrity", "runs know how many items are open", "doctor_open_items"),
+  view("integrity", "ending runs have something left to contain", "doctor_endings"),
+  view("integrity", "a parked run has one open wait with an open arm, and its checkpoint", "doctor_waits"),
+  view("integrity", "waits, arms and consents are closed with what they belong to", "doctor_ended_waits"),
+  view("attention", "no lost claim waits for its judgement", "doctor_lost_claims"),
+  view("attention", "no run is quarantined", "doctor_quarantined_runs"),
+  view("attention", "no open run asks for a person", "doctor_runs_with_attention"),
+] as const;
+
+function view(
+  kind: CheckKind,
+  check: string,
+  name: string,
+): { kind: CheckKind; check: string; statement: Statement } {
+  return {
+    kind,
+    check,
+    statement: readStatement(
+      name.replace("_", ".").replaceAll("_", "-"),
+      `select * from ghouls.${name}\nlimit 100`,
+    ),
+  };
+}
+
+const VERSION = readStatement(
+  "doctor.schema-version",
+  "select coalesce(max(number), 0) as version from ghouls.migrations",
+);
+
+/** The number of the newest applied migration, and of the newest that this code knows. */
+export async function readSchemaVersion(executor: Executor): Promise<{ applied: number; known: number }> {
+  const [row] = await executor.run(VERSION, []);
+  return { applied: Number(row?.["version"] ?? 0), known: MIGRATIONS.at(-1)?.number ?? 0 };
+}
+
+/** Evaluates every check, each in a statement of its own. */
+export async function examine(executor: Executor): Promise<DoctorCheck[]> {
+  const version = await readSchemaVersion(executor);
+  const results: DoctorCheck[] = [
+    {
+      check: "the schema is up to date",
+      kind: "integrity",
+      ok: version.applied === version.known,
+      rows: version.applied === version.known ? [] : [version],
+    },
+  ];
+  for (const { check, kind, statement } of CHECKS) {
+    const found = await executor.run(statement, []);
+    results.push({ check, kind, ok: found.length === 0, rows: found });
+  }
+  return results;
+}

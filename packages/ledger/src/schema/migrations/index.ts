@@ -1,0 +1,21 @@
+import { runs } from "./0001-runs.ts";
+import { containment } from "./0002-containment.ts";
+import { doctor } from "./0003-doctor.ts";
+import { holds } from "./0004-holds.ts";
+import { overlap } from "./0005-overlap.ts";
+import { keys } from "./0006-keys.ts";
+import { waits } from "./0007-waits.ts";
+import { starts } from "./0008-starts.ts";
+import type { Migration } from "./migration.ts";
+
+/** In order; numbers have no gaps. */
+export const MIGRATIONS: readonly Migration[] = [
+  runs,
+  containment,
+  doctor,
+  holds,
+  overlap,
+  keys,
+  waits,
+  starts,
+];

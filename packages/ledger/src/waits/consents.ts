@@ -1,0 +1,292 @@
+import {
+  judgeDecision,
+  type ConsentStatus,
+  type DecisionJudgement,
+  type DecisionWord,
+  type OnExpiry,
+  type Verdict,
+} from "@ghouls/core";
+import type { Database, Executor, Row } from "../connection/database.ts";
+import { lockRuns, type RunKey } from "../containment/endings.ts";
+import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { resumeIfClosed, type Resumption } from "./resumptions.ts";
+import { rows } from "../sql/rows.ts";
+import { readStatement, writeStatement } from "../sql/statement.ts";
+
+/** A consent with its frozen request, as stored. */
+export interface StoredConsent extends RunKey {
+  readonly consentId: string;
+  readonly status: ConsentStatus;
+  readonly title: string;
+  readonly requestText: string;
+  readonly storedDigest: string;
+  readonly requestDigest: string;
+  readonly deciders: readonly string[];
+  readonly quorum: number;
+  readonly requesterMayDecide: boolean;
+  readonly onExpiry: OnExpiry;
+  readonly source: string | null;
+  readonly workflow: string;
+  readonly requestedBy: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly closedAt: Date | null;
+  readonly closedBy: string | null;
+}
+
+export interface StoredDecision {
+  readonly by: string;
+  readonly verdict: Verdict;
+  readonly at: Date;
+  readonly commentText: string | null;
+}
+
+const COLUMNS = `c.tenant_id, c.run_id, c.consent_id, c.status, c.title, c.request_text, c.stored_digest, c.request_digest,
+  c.deciders, c.quorum, c.requester_may_decide, c.on_expiry, c.source, c.created_at, c.expires_at, c.closed_at, c.closed_by,
+  run.workflow_name, run.requested_by`;
+const OF = `from ghouls.consents c
+join ghouls.runs run on run.tenant_id = c.tenant_id and run.run_id = c.run_id`;
+
+const READ = readStatement(
+  "consents.read",
+  `
+select ${COLUMNS}
+${OF}
+where c.tenant_id = $1 and c.consent_id = $2`,
+);
+
+const DECISIONS = readStatement(
+  "consents.decisions",
+  `
+select s.subject, s.verdict, s.decided_at, s.comment_text
+from ghouls.consent_decisions s
+where s.tenant_id = $1 and s.run_id = $2 and s.consent_id = $3
+order by s.decided_at, s.subject`,
+);
+
+/** Newest first; of one run, or only those that wait, where that is asked. */
+const PAGE = readStatement(
+  "consents.page",
+  `
+select ${COLUMNS}, ${microsOf("c.created_at")}
+${OF}
+where c.tenant_id = $1 and ($3::uuid is null or c.run_id = $3) and ($4::text is null or c.status = $4)
+  and ($5::bigint is null
+    or (c.created_at, c.consent_id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6::uuid))
+order by c.created_at desc, c.consent_id desc
+limit $2`,
+);
+
+const LOCK = readStatement(
+  "consents.lock",
+  `
+select c.status, c.closed_by, c.deciders, c.quorum, c.requester_may_decide, c.request_digest,
+  coalesce(c.expires_at <= ghouls.clock(), false) as expired
+from ghouls.consents c
+where c.tenant_id = $1 and c.run_id = $2 and c.consent_id = $3
+for update`,
+);
+
+const DECIDE = writeStatement(
+  "consents.decide",
+  `
+with word as (
+  insert into ghouls.consent_decisions (tenant_id, run_id, consent_id, subject, verdict, comment_text, comment_digest, decided_at)
+  select c.tenant_id, c.run_id, c.consent_id, $4, $5, $6, $7, ghouls.clock()
+  from ghouls.consents c
+  where c.tenant_id = $1 and c.run_id = $2 and c.consent_id = $3 and c.status = 'PENDING'
+  on conflict (tenant_id, run_id, consent_id, subject) do nothing
+  returning tenant_id, run_id, consent_id, decided_at
+), closed as (
+  update ghouls.consents c
+  set status = $8, closed_at = word.decided_at, closed_by = $4
+  from word
+  where $8 <> 'PENDING' and c.tenant_id = word.tenant_id and c.run_id = word.run_id and c.consent_id = word.consent_id
+    and c.status = 'PENDING'
+  returning c.consent_id
+)
+select (select count(*) from closed)::integer as closed from word`,
+);
+
+/** What a decision did, or why it did nothing. */
+export interface DecideAnswer {
+  readonly judgement: DecisionJudgement;
+  readonly consent: StoredConsent;
+  /** The delivery that brings the run back, where this word was the last one that it waited for. */
+  readonly resumption: Resumption | null;
+}
+
+/**
+ * One word about a consent, in one commit with the run's next delivery where it decides. Reads the consent, locks its run
+ * and then the consent, and judges what it finds then. Null where the tenant has no such consent.
+ */
+export async function decideConsent(
+  database: Database,
+  key: { readonly tenantId: string; readonly consentId: string },
+  word: DecisionWord & { readonly commentText: string | null; readonly commentDigest: string | null },
+  settings: { readonly publisherGraceSeconds: number; readonly asSource?: boolean },
+): Promise<DecideAnswer | null> {
+  const consent = await readConsent(database, key);
+  if (consent === null) return null;
+  return database.transaction("consents.decide", async (transaction): Promise<DecideAnswer | null> => {
+    await lockRuns(transaction, [consent]);
+    const place = [consent.tenantId, consent.runId, consent.consentId] as const;
+    const [locked] = await transaction.run(LOCK, place);
+    if (locked === undefined) return null;
+    const r = rows(locked);
+    const judgement = judgeDecision(
+      {
+        status: r.text("status") as ConsentStatus,
+        closedBy: r.textOrNull("closed_by"),
+        deciders: consent.deciders,
+        quorum: consent.quorum,
+        requesterMayDecide: consent.requesterMayDecide,
+        requestedBy: consent.requestedBy,
+        requestDigest: consent.requestDigest,
+        expired: r.boolean("expired"),
+        decisions: await readDecisions(transaction, consent),
+      },
+      word,
+      settings.asSource === true,
+    );
+    // A decision after the expiry is the expiry, even before a pass has seen it.
+    const moves = judgement.kind === "counts" || judgement.kind === "expired";
+    if (judgement.kind === "counts") {
+      const { subject, verdict, commentText, commentDigest } = word;
+      await transaction.run(DECIDE, [
+        ...place,
+        subject,
+        verdict,
+        commentText,
+        commentDigest,
+        judgement.becomes,
+      ]);
+    }
+    const resumption = moves
+      ? await resumeIfClosed(transaction, consent, settings.publisherGraceSeconds)
+      : null;
+    const after = moves ? ((await readConsent(transaction, key)) ?? consent) : consent;
+    return {
+      judgement,
+      consent: { ...after, status: moves ? after.status : (r.text("status") as ConsentStatus) },
+      resumption,
+    };
+  });
+}
+
+export async function readConsent(
+  executor: Executor,
+  key: { readonly tenantId: string; readonly consentId: string },
+): Promise<StoredConsent | null> {
+  const [row] = await executor.run(READ, [key.tenantId, key.consentId]);
+  return row === undefined ? null : consentOf(row);
+}
+
+export async function readDecisions(
+  executor: Executor,
+  consent: RunKey & { readonly consentId: string },
+): Promise<StoredDecision[]> {
+  const found = await executor.run(DECISIONS, [consent.tenantId, consent.runId, consent.consentId]);
+  return found.map((row) => {
+    const r = rows(row);
+    return {
+      by: r.text("subject"),
+      verdict: r.text("verdict") as Verdict,
+      at: r.date("decided_at"),
+      commentText: r.textOrNull("comment_text"),
+    };
+  });
+}
+
+/** Where a page of consents begins: behind this one. */
+export interface ConsentPosition {
+  readonly micros: string;
+  readonly consentId: string;
+}
+
+/** A page of a tenant's consents, newest first. */
+export async function readConsentPage(
+  executor: Executor,
+  tenantId: string,
+  filter: { readonly runId?: string; readonly status?: ConsentStatus },
+  page: { readonly limit: number; readonly after?: ConsentPosition },
+): Promise<{ readonly consents: readonly StoredConsent[]; readonly next: ConsentPosition | undefined }> {
+  const found = await executor.run(PAGE, [
+    tenantId,
+    page.limit + 1,
+    filter.runId ?? null,
+    filter.status ?? null,
+    page.after?.micros ?? null,
+    page.after?.consentId ?? null,
+  ]);
+  const shown = found.slice(0, page.limit);
+  const last = found.length > page.limit ? shown.at(-1) : undefined;
+  return {
+    consents: shown.map(consentOf),
+    next: last && { micros: rows(last).text("micros"), consentId: rows(last).text("consent_id") },
+  };
+}
+
+const TO_LOOK_UP = readStatement(
+  "consents.to-look-up",
+  `
+select ${COLUMNS}, c.looks, ${microsOf("c.next_look_at")}
+${OF}
+where c.status = 'PENDING' and c.source is not null and c.next_look_at <= ghouls.clock()
+  and ${behind("c.next_look_at", "c.run_id", 2)}
+order by c.next_look_at, c.run_id
+limit $1`,
+);
+
+const LOOKED_UP = writeStatement(
+  "consents.looked-up",
+  `
+update ghouls.consents c
+set looks = c.looks + 1, next_look_at = ghouls.clock() + $4::double precision * interval '1 second'
+where c.tenant_id = $1 and c.run_id = $2 and c.consent_id = $3 and c.status = 'PENDING'
+returning c.looks`,
+);
+
+/** A page of consents whose source is to be asked, behind the page before. Spans tenants. */
+export async function readConsentsToLookUp(
+  executor: Executor,
+  limit: number,
+  after?: Position,
+): Promise<PassPage<StoredConsent & { readonly looks: number }>> {
+  const found = await executor.run(TO_LOOK_UP, [limit, ...positionOf(after)]);
+  return pageOf(found, limit, (row) => ({ ...consentOf(row), looks: rows(row).number("looks") }));
+}
+
+/** When a source that does not know yet is asked again. */
+export async function postponeLookUp(
+  executor: Executor,
+  consent: RunKey & { readonly consentId: string },
+  seconds: number,
+): Promise<void> {
+  await executor.run(LOOKED_UP, [consent.tenantId, consent.runId, consent.consentId, seconds]);
+}
+
+function consentOf(row: Row): StoredConsent {
+  const r = rows(row);
+  return {
+    tenantId: r.text("tenant_id"),
+    runId: r.text("run_id"),
+    consentId: r.text("consent_id"),
+    status: r.text("status") as ConsentStatus,
+    title: r.text("title"),
+    requestText: r.text("request_text"),
+    storedDigest: r.text("stored_digest"),
+    requestDigest: r.text("request_digest"),
+    deciders: r.texts("deciders"),
+    quorum: r.number("quorum"),
+    requesterMayDecide: r.boolean("requester_may_decide"),
+    onExpiry: r.text("on_expiry") as OnExpiry,
+    source: r.textOrNull("source"),
+    workflow: r.text("workflow_name"),
+    requestedBy: r.text("requested_by"),
+    createdAt: r.date("created_at"),
+    expiresAt: r.dateOrNull("expires_at"),
+    closedAt: r.dateOrNull("closed_at"),
+    closedBy: r.textOrNull("closed_by"),
+  };
+}

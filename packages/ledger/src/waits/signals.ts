@@ -1,0 +1,100 @@
+import { isTerminalRun, type RunStatus } from "@ghouls/core";
+import type { Database } from "../connection/database.ts";
+import { lockRuns, type RunKey } from "../containment/endings.ts";
+import { ENDING_STATES } from "../sql/fence.ts";
+import { resumeIfClosed, type Resumption } from "./resumptions.ts";
+import { rows } from "../sql/rows.ts";
+import { readStatement, writeStatement } from "../sql/statement.ts";
+
+/** A signal to keep. The payload has passed the codec; the request's digest was made before it. */
+export interface NewSignal extends RunKey {
+  readonly signalId: string;
+  readonly name: string;
+  readonly idempotencyKey: string | null;
+  readonly requestDigest: string;
+  readonly payloadText: string | null;
+  readonly payloadDigest: string | null;
+  readonly sentBy: string;
+}
+
+export type SignalAnswer =
+  /** `repeated`: the same signal under the same key was kept before. */
+  | {
+      readonly kind: "kept";
+      readonly signalId: string;
+      readonly repeated: boolean;
+      readonly resumption: Resumption | null;
+    }
+  | { readonly kind: "conflict" }
+  | { readonly kind: "full" }
+  | { readonly kind: "ended"; readonly status: RunStatus }
+  | null;
+
+/** Signals of one run that nobody has consumed; what comes above it is refused. */
+export const MAX_BUFFERED_SIGNALS = 1_000;
+
+const BY_KEY = readStatement(
+  "signals.by-key",
+  `
+select s.signal_id, s.request_digest
+from ghouls.signals s
+where s.tenant_id = $1 and s.run_id = $2 and (s.idempotency_key = $3 or s.signal_id = $4::uuid)`,
+);
+
+const BUFFERED = readStatement(
+  "signals.buffered",
+  `
+select count(*)::integer as buffered
+from ghouls.signals s
+where s.tenant_id = $1 and s.run_id = $2 and s.consumed_at is null`,
+);
+
+const KEEP = writeStatement(
+  "signals.keep",
+  `
+insert into ghouls.signals (tenant_id, run_id, signal_id, name, idempotency_key, request_digest, payload_text, payload_digest,
+  sent_by, received_at)
+select run.tenant_id, run.run_id, $3, $4, $5, $6, $7, $8, $9, ghouls.clock()
+from ghouls.runs run
+where run.tenant_id = $1 and run.run_id = $2
+on conflict (tenant_id, run_id, idempotency_key) do nothing
+returning signal_id`,
+);
+
+/**
+ * Keeps a signal, and brings its run back in the same commit where it waits for one of this name. One that comes early is
+ * kept until it is waited for. Null where the tenant has no such run.
+ */
+export async function keepSignal(
+  database: Database,
+  signal: NewSignal,
+  settings: { readonly publisherGraceSeconds: number },
+): Promise<SignalAnswer> {
+  return database.transaction("signals.keep", async (transaction): Promise<SignalAnswer> => {
+    const { tenantId, runId, signalId, idempotencyKey } = signal;
+    const status = (await lockRuns(transaction, [signal])).get(runId);
+    if (status === undefined) return null;
+    const [before] = await transaction.run(BY_KEY, [tenantId, runId, idempotencyKey, signalId]);
+    if (before !== undefined) {
+      const r = rows(before);
+      if (r.text("request_digest") !== signal.requestDigest) return { kind: "conflict" };
+      return { kind: "kept", signalId: r.text("signal_id"), repeated: true, resumption: null };
+    }
+    if (isTerminalRun(status) || ENDING_STATES.includes(status)) return { kind: "ended", status };
+    const [row] = await transaction.run(BUFFERED, [tenantId, runId]);
+    if (row !== undefined && rows(row).number("buffered") >= MAX_BUFFERED_SIGNALS) return { kind: "full" };
+    await transaction.run(KEEP, [
+      tenantId,
+      runId,
+      signalId,
+      signal.name,
+      idempotencyKey,
+      signal.requestDigest,
+      signal.payloadText,
+      signal.payloadDigest,
+      signal.sentBy,
+    ]);
+    const resumption = await resumeIfClosed(transaction, signal, settings.publisherGraceSeconds);
+    return { kind: "kept", signalId, repeated: false, resumption };
+  });
+}

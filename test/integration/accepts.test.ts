@@ -1,0 +1,292 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { sha256 } from "@ghouls/core";
+import { Registry, createAdmission, createAnnouncement, type ExecutionDeps } from "@ghouls/engine";
+import { workflow, type WorkflowContext } from "ghouls";
+import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
+
+/** Code that changes under parked runs, and says which earlier digests it carries on. */
+
+type Code = (ctx: WorkflowContext) => Promise<unknown>;
+interface Version {
+  readonly version?: number;
+  readonly code: Code;
+  readonly accepts?: readonly string[];
+}
+
+const ran: string[] = [];
+let failing: string | undefined;
+const world = await testWorld({
+  workflows: [],
+  faults: (point, detail) => {
+    if (failing !== undefined && (detail === failing || point === failing)) throw new Error("by a test");
+  },
+});
+const { db, ledger } = world;
+
+beforeEach(async () => {
+  ran.length = 0;
+  failing = undefined;
+  world.logged.length = 0;
+  await world.reset();
+  await db.admin("truncate ghouls.workflows");
+});
+
+/** One build of the project, with its admission and workers: each digest with its code. */
+function build(name: string, digests: Readonly<Record<string, Version>>) {
+  const registry = new Registry(
+    Object.entries(digests).map(([digest, { version = 1, code, accepts = [] }]) => ({
+      digest: sha256(digest),
+      definition: workflow({
+        name: "job",
+        version,
+        onWorkerLoss: "resume",
+        input: z.unknown(),
+        accepts: accepts.map(sha256),
+        run: code,
+      }),
+    })),
+  );
+  const announce = createAnnouncement({ ledger, registry, build: name });
+  const parts = { ...world.deps, registry, queue: world.queue, announce, route: undefined, queues: ["runs"] };
+  const admission = createAdmission(parts);
+  return {
+    announce,
+    submit: async () => (await admission.admit(SOMEBODY, requestOf({ workflow: "job" }))).runId,
+    work: (deps: Partial<ExecutionDeps> = {}) => world.drain({ deps: { registry, ...deps } }),
+    deliver: (runId: string, seq: number, deps: Partial<ExecutionDeps> = {}) =>
+      world.deliver([`run:${runId}:${seq}`], { registry, ...deps }),
+  };
+}
+
+const step = (ctx: WorkflowContext, name: string) =>
+  ctx.step(name, () => {
+    ran.push(name);
+    return name;
+  });
+
+const before: Code = async (ctx) => {
+  await step(ctx, "one");
+  await ctx.sleep("1h");
+  return step(ctx, "two");
+};
+/** The same until the park, and more after it. */
+const longer: Code = async (ctx) => {
+  await step(ctx, "one");
+  await ctx.sleep("1h");
+  await step(ctx, "two");
+  await ctx.sleep("1h");
+  return step(ctx, "three");
+};
+/** What was journaled is not asked for any more. */
+const other: Code = async (ctx) => {
+  await step(ctx, "zero");
+  return step(ctx, "two");
+};
+
+async function pinOf(runId: string) {
+  const [row] = await db.admin<{ version: number; digest: string }>(
+    "select workflow_version as version, workflow_digest as digest from ghouls.runs where run_id = $1",
+    [runId],
+  );
+  return row;
+}
+
+async function parked(): Promise<string> {
+  const monday = build("monday", { first: { code: before } });
+  const runId = await monday.submit();
+  await monday.work();
+  expect(await world.view(runId)).toMatchObject({ status: "AWAITING_TIMER" });
+  expect(ran).toEqual(["one"]);
+  return runId;
+}
+
+async function anHourLater(): Promise<void> {
+  await world.advance(3_700);
+  await world.reconcile();
+}
+
+const broken = async () => (await ledger.doctor()).filter((check) => !check.ok);
+
+describe("a parked run whose code has changed", () => {
+  test("is carried on by code that accepts its digest, from its journal, and is pinned to that code", async () => {
+    const runId = await parked();
+    const tuesday = build("tuesday", { second: { code: longer, accepts: ["first"] } });
+    await anHourLater();
+    expect(await tuesday.work()).toMatchObject([{ reason: "AWAITING_TIMER" }]);
+    expect(ran).toEqual(["one", "two"]);
+    expect(await pinOf(runId)).toEqual({ version: 1, digest: sha256("second") });
+    expect(await broken()).toEqual([]);
+    await anHourLater();
+    expect(await tuesday.work()).toMatchObject([{ reason: "DONE" }]);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "three" });
+    expect(ran).toEqual(["one", "two", "three"]);
+    const checkpoints = await db.admin("select workflow_digest from ghouls.checkpoints order by generation");
+    expect(checkpoints.map((row) => row["workflow_digest"])).toEqual(
+      ["first", "second", "second"].map(sha256),
+    );
+  });
+
+  test("is carried on by a new version that accepts it", async () => {
+    const runId = await parked();
+    const tuesday = build("tuesday", { second: { version: 2, code: longer, accepts: ["first"] } });
+    await anHourLater();
+    await tuesday.work();
+    expect(await pinOf(runId)).toEqual({ version: 2, digest: sha256("second") });
+  });
+
+  test("once carried on is given back by a worker of the earlier code, which could not replay it", async () => {
+    const runId = await parked();
+    const tuesday = build("tuesday", { second: { code: longer, accepts: ["first"] } });
+    await tuesday.announce();
+    await anHourLater();
+    await tuesday.work();
+    await anHourLater();
+    expect(await build("monday", { first: { code: before } }).work()).toMatchObject([
+      { reason: "handed_over" },
+    ]);
+    await world.advance(40);
+    await world.reconcile();
+    expect(await tuesday.work()).toMatchObject([{ reason: "DONE" }]);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "three" });
+  });
+
+  test("waits at a build without it for one that accepts it, whatever the version", async () => {
+    const runId = await parked();
+    await build("tuesday", { second: { version: 2, code: longer, accepts: ["first"] } }).announce();
+    await db.admin("delete from ghouls.workflows where build = 'monday'");
+    await anHourLater();
+    const wednesday = build("wednesday", { third: { code: other } });
+    expect(await wednesday.work()).toMatchObject([{ reason: "handed_over" }]);
+    expect(await world.view(runId)).toMatchObject({ status: "QUEUED" });
+  });
+
+  test("and is accepted by code that does not fit its journal is quarantined, and goes on after a clear with code that fits", async () => {
+    const runId = await parked();
+    await anHourLater();
+    expect(await build("tuesday", { second: { code: other, accepts: ["first"] } }).work()).toMatchObject([
+      { done: true, reason: "quarantined" },
+    ]);
+    expect(ran).toEqual(["one"]);
+    const { status, quarantine } = await world.view(runId);
+    expect(status).toBe("QUEUED");
+    expect(quarantine?.reason).toContain(`workflow digest ${sha256("second")} accepts the run's, but`);
+    expect(quarantine?.reason).toContain('step "one"');
+    expect(await pinOf(runId)).toEqual({ version: 1, digest: sha256("first") });
+    await world.control.clear(SOMEBODY, runId, "the code is mended");
+    const mended = build("wednesday", { third: { code: longer, accepts: ["first"] } });
+    expect(await mended.work()).toMatchObject([{ reason: "AWAITING_TIMER" }]);
+    expect(ran).toEqual(["one", "two"]);
+    expect(await broken()).toEqual([]);
+  });
+
+  test("is refused by name where nothing accepts it, and nothing of the new code runs", async () => {
+    const runId = await parked();
+    await db.admin("truncate ghouls.workflows");
+    await anHourLater();
+    const tuesday = build("tuesday", { second: { code: other } });
+    expect(await tuesday.work()).toMatchObject([{ reason: "FAILED" }]);
+    expect(ran).toEqual(["one"]);
+    const { error } = await world.view(runId);
+    expect(error?.code).toBe("workflow_changed");
+    expect(error?.message).toContain(sha256("first"));
+    expect(error?.message).toContain(sha256("second"));
+  });
+
+  test.each([
+    ["lost right before the new pin", "worker.before-adopt", "first"],
+    ["that the ledger does not answer about the new pin", "runs.adopt", "first"],
+  ])("by a worker %s leaves it to the next one, and nothing ran", async (_what, point, pin) => {
+    const runId = await parked();
+    const tuesday = build("tuesday", { second: { code: longer, accepts: ["first"] } });
+    await anHourLater();
+    failing = point;
+    expect(await tuesday.work()).toMatchObject([{ done: false, reason: "unknown_outcome" }]);
+    failing = undefined;
+    expect(ran).toEqual(["one"]);
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256(pin) });
+    await world.advance(200);
+    await world.reconcile();
+    await tuesday.work();
+    expect(await world.view(runId)).toMatchObject({ status: "AWAITING_TIMER", steps: 3 });
+    expect(ran).toEqual(["one", "two"]);
+  });
+
+  test("whose claim is taken away before the new pin is left as it was", async () => {
+    const runId = await parked();
+    const tuesday = build("tuesday", { second: { code: longer, accepts: ["first"] } });
+    await anHourLater();
+    await tuesday.work({
+      faults: async (point) => {
+        if (point !== "worker.before-adopt") return;
+        await ledger.runs.cancel({ tenantId: "acme", runId }, { actor: "user:ada", reason: "by a test" }, 60);
+      },
+    });
+    expect(ran).toEqual(["one"]);
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
+    expect(await world.view(runId)).toMatchObject({ status: "CANCELLED" });
+  });
+});
+
+describe("versions side by side", () => {
+  test("carry each their own runs, and a request gets the newest where it names none", async () => {
+    const both = build("monday", {
+      one: { version: 1, code: (ctx) => step(ctx, "of one") },
+      two: { version: 2, code: (ctx) => step(ctx, "of two"), accepts: ["one"] },
+    });
+    const newest = await both.submit();
+    const admitted = build("old", { one: { version: 1, code: () => Promise.resolve(0) } });
+    const older = await admitted.submit();
+    await both.work();
+    expect(await world.view(newest)).toMatchObject({ output: "of two", workflow: { version: 2 } });
+    // Its own code is there, so that which accepts it is not asked.
+    expect(await world.view(older)).toMatchObject({ output: "of one", workflow: { version: 1 } });
+  });
+
+  test("that accept the same digest are refused: nobody could say which carries its runs", () => {
+    const code = () => Promise.resolve();
+    expect(() =>
+      build("monday", {
+        two: { version: 2, code, accepts: ["one"] },
+        three: { version: 3, code, accepts: ["one"] },
+      }),
+    ).toThrow(/versions 2 and 3 of workflow "job" both accept/);
+  });
+});
+
+describe("200 runs that are admitted while the code switches", () => {
+  const old = () => build("monday", { first: { code: before } });
+  const next = () => build("tuesday", { second: { version: 2, code: longer }, first: { code: before } });
+
+  test.each([
+    ["the API before the workers", "api"],
+    ["the workers before the API", "workers"],
+  ])("%s: none is refused, none fails, no step is repeated", async (_order, sooner) => {
+    const [monday, tuesday] = [old(), next()];
+    const runs: string[] = [];
+    for (let batch = 0; batch < 10; batch += 1) {
+      const [api, workers] = sooner === "api" ? [batch >= 3, batch >= 7] : [batch >= 7, batch >= 3];
+      const admission = api ? tuesday : monday;
+      runs.push(...(await Promise.all(Array.from({ length: 20 }, () => admission.submit()))));
+      await (workers ? tuesday : monday).work();
+    }
+    // What the old workers gave back, then the timers of all, twice for the longer code.
+    for (const seconds of [40, 3_700, 3_700]) {
+      await world.advance(seconds);
+      for (let pass = 0; pass < 5; pass += 1) {
+        await world.reconcile();
+        await tuesday.work();
+      }
+    }
+    const ends = await db.admin(
+      "select status, losses, count(*)::integer as runs from ghouls.runs group by status, losses",
+    );
+    expect(ends).toEqual([{ status: "DONE", losses: 0, runs: 200 }]);
+    const steps = Map.groupBy(ran, (name) => name);
+    const admittedLater = sooner === "api" ? 140 : 60;
+    expect(steps.get("one")).toHaveLength(200);
+    expect(steps.get("two")).toHaveLength(200);
+    expect(steps.get("three")).toHaveLength(admittedLater);
+    expect(await broken()).toEqual([]);
+  });
+});
