@@ -86,7 +86,7 @@ describe("who works on a workflow sees which runs are of other code:", () => {
     for (const mode of ["force_generic_plan", "force_custom_plan"] as const) {
       for (const [name, values] of [
         ["runs.open-of-pins", ["acme", ...pins]],
-        ["runs.stranded", ["acme", ...pins, 10]],
+        ["runs.stranded", ["acme", ["hello"], ["new"], 10]],
       ] as const) {
         const plan = await explain(application, STATEMENTS.get(name)?.text ?? "", values, mode);
         expect(plan.scans, `${name} with ${mode}`).toContain("runs by runs_by_status");

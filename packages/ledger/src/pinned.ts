@@ -40,14 +40,14 @@ with stranded as materialized (
   select run.run_id, run.status, run.workflow_name, run.workflow_version, run.workflow_digest, run.created_at
   from ghouls.runs run
   where run.tenant_id = $1 and run.status in (${sqlStates(OPEN.filter((status) => !ENDING_STATES.includes(status)))})
-    and (run.workflow_name, run.workflow_version, run.workflow_digest) not in (
-      select q.name, q.version, q.digest
-      from unnest($2::text[], $3::integer[], $4::text[]) as q(name, version, digest))
+    and (run.workflow_name, run.workflow_digest) not in (
+      select q.name, q.digest
+      from unnest($2::text[], $3::text[]) as q(name, digest))
 )
 select s.run_id, s.status, s.workflow_name, s.workflow_version, s.workflow_digest, count(*) over ()::integer as runs
 from stranded s
 order by s.created_at desc, s.run_id desc
-limit $5`,
+limit $4`,
 );
 
 /** A run that would go on, if somebody had its code. */
@@ -58,16 +58,22 @@ export interface StrandedRun {
 }
 
 /**
- * The newest runs of a tenant that would go on, and are pinned to none of these; and how many there are in all. It looks at
+ * The newest runs of a tenant that would go on, and are pinned to none of these digests, which are of one version each; and
+ * how many there are in all. It looks at
  * every open run of the tenant, as {@link countOpenRunsOfPins} does.
  */
 export async function readStrandedRuns(
   executor: Executor,
   tenantId: string,
-  pins: readonly WorkflowPin[],
+  carried: readonly Pick<WorkflowPin, "name" | "digest">[],
   limit: number,
 ): Promise<{ readonly runs: readonly StrandedRun[]; readonly count: number }> {
-  const found = await executor.run(STRANDED, [tenantId, ...columnsOf(pins), limit]);
+  const found = await executor.run(STRANDED, [
+    tenantId,
+    carried.map(({ name }) => name),
+    carried.map(({ digest }) => digest),
+    limit,
+  ]);
   const [first] = found;
   return {
     runs: found.map((row) => ({

@@ -66,6 +66,13 @@ const read = (over: { handlers?: string; signal?: AbortSignal } = {}): Promise<C
     signal: over.signal ?? new AbortController().signal,
   });
 
+test("code says whose runs it accepts, too, so that these are nobody's stranded ones", async () => {
+  const digest = "ab".repeat(32);
+  write({ "src/hello.ts": HELLO.replace("version: 1,", `version: 1, accepts: ["${digest}"],`) });
+  const code = await readFirstCode({ handlers: HANDLERS, configPath, env: process.env, log });
+  expect(code.accepts).toEqual([{ name: "hello", digest }]);
+});
+
 test("code is its texts, its digests and what the host needs of its settings", async () => {
   write();
   const code = await readFirstCode({ handlers: HANDLERS, configPath, env: process.env, log });
@@ -154,7 +161,7 @@ test("a process that cannot tell, and one that is given up, refuse", async () =>
 
 test("code is kept in a folder of its own until it is forgotten", async () => {
   const store = openCodeStore(root);
-  const code = { files: { "/a.ts": "1" }, manifest: { "a@1": "d" }, settings: {} as never };
+  const code = { files: { "/a.ts": "1" }, accepts: [], manifest: { "a@1": "d" }, settings: {} as never };
   const [one, other] = [await store.keep(code), await store.keep(code)];
   await one.forget();
   expect(readdirSync(join(root, "code"))).toEqual(["2.json"]);

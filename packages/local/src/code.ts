@@ -16,11 +16,19 @@ export type CodeSettings = Pick<
 /** Digests by `<name>@<version>`. */
 export type Manifest = Readonly<Record<string, string>>;
 
+/** Code that other code may carry the runs of. */
+interface Accepted {
+  readonly name: string;
+  readonly digest: string;
+}
+
 /** The code of one moment: every process that runs it gets exactly these texts, and pins runs by these digests. */
 export interface Code {
   /** Texts of the local modules that the configuration reaches, by path. */
   readonly files: Readonly<Record<string, string>>;
   readonly manifest: Manifest;
+  /** Earlier code whose runs it may carry on, too. */
+  readonly accepts: readonly Accepted[];
   readonly settings: CodeSettings;
 }
 

@@ -12,7 +12,7 @@ import type { Board } from "./board.ts";
 import { allOrNothing, createOwner } from "./owner.ts";
 import type { Owner } from "./owner.ts";
 import { openCodeStore, readCode, readFirstCode } from "./code.ts";
-import type { Code, CodeStore, Manifest } from "./code.ts";
+import type { Code, CodeStore } from "./code.ts";
 import { strandedLines } from "./stranded.ts";
 import { firstState, startReloading } from "./reload.ts";
 import { startServing } from "./serving.ts";
@@ -144,9 +144,9 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   board = shown;
   await serving.open();
   const say = (text: string): void => log.line("host", text);
-  const aboutStranded = (manifest: Manifest) => strandedLines(ledger, manifest, options.dataDir);
+  const aboutStranded = (one: Code) => strandedLines(ledger, one, options.dataDir);
   // What they are does not concern the start.
-  for (const line of await aboutStranded(code.manifest)) say(line);
+  for (const line of await aboutStranded(code)) say(line);
   if (!options.watch) await shown.update({ code: firstState(code) });
   else {
     const reloading = startReloading({

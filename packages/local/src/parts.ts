@@ -75,7 +75,11 @@ export interface HostLedger extends WorkerEnds, KeyMaker {
       pins: readonly WorkflowPin[],
     ): Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
     /** The newest runs of a tenant that would go on, if they were pinned to one of these. */
-    stranded(tenantId: string, pins: readonly WorkflowPin[], limit: number): Promise<StrandedRuns>;
+    stranded(
+      tenantId: string,
+      carried: readonly Pick<WorkflowPin, "name" | "digest">[],
+      limit: number,
+    ): Promise<StrandedRuns>;
   };
 }
 

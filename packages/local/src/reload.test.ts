@@ -32,6 +32,7 @@ function codeOf(text: string, over: { digest?: string; settings?: Partial<CodeSe
   return {
     files: { [main]: text },
     manifest: { "gate@1": over.digest ?? text },
+    accepts: [],
     settings: { ...SETTINGS, ...over.settings },
   };
 }
@@ -61,7 +62,8 @@ function start(over: Partial<ReloadOptions> = {}) {
       return { set: (files) => void watched.push(files), close: () => undefined };
     },
     openOfPins: (pins) => Promise.resolve(pins.map((pin) => ({ ...pin, runs: 2 }))),
-    aboutStranded: ({ "gate@1": digest }) => Promise.resolve(digest === "three" ? ["some are stranded"] : []),
+    aboutStranded: ({ manifest }) =>
+      Promise.resolve(manifest["gate@1"] === "three" ? ["some are stranded"] : []),
     say: (line) => said.push(line),
     show: (state) => Promise.resolve(void states.push(state)),
     ...over,

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { WorkflowPin } from "@ghouls/core";
 import type { Change } from "./changes.ts";
 import { changesBetween, describeChanges, leftPins } from "./changes.ts";
-import type { Code, CodeAnswer, Manifest, Refusal } from "./code.ts";
+import type { Code, CodeAnswer, Refusal } from "./code.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { FileWatch } from "./watch.ts";
 
@@ -29,8 +29,8 @@ export interface ReloadOptions {
   readonly openOfPins: (
     pins: readonly WorkflowPin[],
   ) => Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
-  /** Words about the runs that none of these can carry. */
-  readonly aboutStranded: (manifest: Manifest) => Promise<readonly string[]>;
+  /** Words about the runs that this code does not carry. */
+  readonly aboutStranded: (code: Code) => Promise<readonly string[]>;
   readonly say: (line: string) => void;
   readonly show: (state: CodeState) => Promise<void>;
 }
@@ -87,7 +87,7 @@ export function startReloading(options: ReloadOptions): Reloading {
     const changed = changesBetween(running.manifest, code.manifest);
     await options.replace(code);
     running = code;
-    const lines = await words(options, changed, code.manifest);
+    const lines = await words(options, changed, code);
     await show({ loadedAt: new Date().toISOString(), workflows: code.manifest, changed });
     options.say(
       `reloaded: ${files.slice(0, 3).join(", ")}${files.length > 3 ? ` and ${files.length - 3} more` : ""}`,
@@ -150,12 +150,12 @@ export function startReloading(options: ReloadOptions): Reloading {
 async function words(
   options: ReloadOptions,
   changed: readonly Change[],
-  manifest: Manifest,
+  code: Code,
 ): Promise<readonly string[]> {
   if (changed.length === 0) return ["no workflow's digest has changed"];
   try {
     const moves = describeChanges(changed, await options.openOfPins(leftPins(changed)));
-    return [...moves, ...(await options.aboutStranded(manifest))];
+    return [...moves, ...(await options.aboutStranded(code))];
   } catch (error) {
     return [...describeChanges(changed, []), `the runs that are open could not be counted: ${String(error)}`];
   }

@@ -1,20 +1,23 @@
 import { pinsOf, short } from "./changes.ts";
 import { DEV_TENANT } from "./child-environment.ts";
-import type { Manifest } from "./code.ts";
+import type { Code } from "./code.ts";
 import type { HostLedger, StrandedRuns } from "./parts.ts";
 import { dataDirOption } from "./shell.ts";
 
 /** How many are named; the others are counted. */
 const NAMED = 5;
 
-/** What may become of the runs that code with these digests cannot carry. Never rejects: nothing waits for them. */
+/** What may become of the runs that this code does not carry. Never rejects: nothing waits for them. */
 export async function strandedLines(
   { runs }: Pick<HostLedger, "runs">,
-  manifest: Manifest,
+  { manifest, accepts }: Pick<Code, "manifest" | "accepts">,
   dataDir: string,
 ): Promise<readonly string[]> {
   try {
-    return describeStranded(await runs.stranded(DEV_TENANT, pinsOf(manifest), NAMED), dataDir);
+    return describeStranded(
+      await runs.stranded(DEV_TENANT, [...pinsOf(manifest), ...accepts], NAMED),
+      dataDir,
+    );
   } catch (error) {
     return [`the runs of other code could not be looked for: ${String(error)}`];
   }

@@ -12,7 +12,9 @@ import { serveModules, type ModuleTexts } from "./serve-modules.ts";
 
 interface Loaded extends CodeSettings {
   readonly root: string;
-  readonly config: unknown;
+  readonly config: {
+    readonly workflows?: readonly { readonly name: string; readonly accepts: readonly string[] }[];
+  };
 }
 
 interface Exports {
@@ -45,7 +47,10 @@ async function answerFor(exports: Exports, configPath: string): Promise<CodeAnsw
   const now = await textsOf(modules);
   if (modules.some((file) => now[file] !== files[file])) return { moved: true };
   const settings = { queues, databaseSchema, actsMarginSeconds, leaseMs, beatMs };
-  return { code: { files, manifest, settings } };
+  const accepts = (loaded.config.workflows ?? []).flatMap(({ name, accepts: digests }) =>
+    digests.map((digest) => ({ name, digest })),
+  );
+  return { code: { files, manifest, accepts, settings } };
 }
 
 function textIn(files: ModuleTexts, file: string): Promise<string> {
