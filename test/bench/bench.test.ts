@@ -75,6 +75,13 @@ describe("the statements of a run, counted by the server", () => {
   });
 });
 
+test("a bench says how late timers come, and none comes early", () => {
+  const { lateness, options } = report;
+  expect(lateness.timers).toBe(options.timers);
+  expect(lateness.p50Ms).toBeGreaterThanOrEqual(0);
+  expect(lateness.maxMs).toBeGreaterThanOrEqual(lateness.p99Ms);
+});
+
 test("a bench says what the reconciler's looks cost beside parked runs, and brings back those that are due", () => {
   const { parked, options } = report;
   expect([parked.parked, parked.due]).toEqual([options.parked, options.parked / 10]);

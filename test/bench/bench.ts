@@ -5,6 +5,7 @@ import { watchParent } from "../../packages/local/src/parent.ts";
 import { countEndings, type Endings } from "./endings.ts";
 import { grow } from "./growth.ts";
 import { HELP, readOptions, type Options } from "./options.ts";
+import { measureLateness } from "./lateness.ts";
 import { measureParked } from "./parked.ts";
 import { startParts, type Parts } from "./parts.ts";
 import { alone, latency, round, warmUp, type Bench, type Round, type Sizes } from "./phases.ts";
@@ -58,6 +59,8 @@ async function measure(
   say("counting the statements of single runs");
   const counted = { zeroStep: await alone(bench, "zero-step"), tenStep: await alone(bench, "ten-step") };
   const before = await stage(bench, sizes, options.rounds, say);
+  say(`setting ${options.timers} timers`);
+  const lateness = await measureLateness(bench);
   say(`adding ${options.finished} finished and ${options.waiting} waiting runs`);
   await grow(parts, options.finished, options.waiting);
   const after = await stage(bench, sizes, options.grownRounds, say);
@@ -71,6 +74,7 @@ async function measure(
     before,
     after,
     growth: growthOf(before, after),
+    lateness,
     parked,
     seconds: (performance.now() - started) / 1_000,
   };

@@ -24,13 +24,25 @@ const tenStep = workflow({
   },
 });
 
+/** Its timer is near enough to come as a message. */
+const nap = workflow({
+  name: "nap",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.null(),
+  async run(ctx) {
+    await ctx.sleep("2s");
+    return null;
+  },
+});
+
 const served = {
   concurrency: Number(process.env["BENCH_WORKERS"] ?? 2),
   batchSize: Number(process.env["BENCH_BATCH"] ?? 5),
 };
 
 export default defineConfig({
-  workflows: [zeroStep, tenStep],
+  workflows: [zeroStep, tenStep, nap],
   // No worker serves "idle": there admission is measured by itself.
   queues: { runs: served, idle: {} },
 });

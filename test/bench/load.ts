@@ -32,14 +32,14 @@ const databaseUrl = process.env["DATABASE_URL"] ?? "";
 const agent = new Agent({ keepAlive: true });
 
 /** Admits one run; answers its id. */
-function admit(workflow: string, queue: string): Promise<string> {
+function admit(workflow: string, queue: string, key: string = randomUUID()): Promise<string> {
   const body = JSON.stringify({ workflow, queue, input: null });
   return new Promise((resolve, reject) => {
     const headers = {
       authorization: `Bearer ${token}`,
       "content-type": "application/json",
       "content-length": Buffer.byteLength(body),
-      "idempotency-key": randomUUID(),
+      "idempotency-key": key,
     };
     const sent = request(api, { method: "POST", agent, headers }, (answer) => {
       let text = "";
@@ -50,7 +50,11 @@ function admit(workflow: string, queue: string): Promise<string> {
         else reject(new Error(`an admission was answered ${answer.statusCode}: ${text.slice(0, 500)}`));
       });
     });
-    sent.once("error", reject);
+    sent.once("error", (error) => {
+      // The server had closed the kept connection just then: the same request goes on another (Node, http.ClientRequest).
+      if (sent.reusedSocket) resolve(admit(workflow, queue, key));
+      else reject(error);
+    });
     sent.end(body);
   });
 }

@@ -17,6 +17,8 @@ export interface Options {
   readonly latencySeconds: number;
   readonly finished: number;
   readonly waiting: number;
+  /** Timers whose lateness is measured. */
+  readonly timers: number;
   /** Runs that stand in waits. */
   readonly parked: number;
   /** Runs that are counted one after another, of each workflow. */
@@ -35,6 +37,7 @@ const FULL = {
   "latency-seconds": 20,
   finished: 200_000,
   waiting: 50_000,
+  timers: 500,
   parked: 100_000,
   counted: 50,
 };
@@ -48,6 +51,7 @@ const QUICK: Readonly<Record<Name, number>> = {
   "latency-seconds": 2,
   finished: 2_000,
   waiting: 500,
+  timers: 20,
   parked: 400,
   counted: 10,
 };
@@ -63,6 +67,7 @@ const SAYS: Readonly<Record<Name, string>> = {
   "latency-seconds": "its length",
   finished: "finished runs of the growth",
   waiting: "waiting runs of the growth: queued, and not due",
+  timers: "timers of two seconds whose lateness is measured",
   parked: "parked runs beside which the reconciler's looks are measured",
   counted: "runs whose statements are counted one after another",
 };
@@ -114,6 +119,7 @@ export function readOptions(args: readonly string[]): Options | "help" {
     latencySeconds: number("latency-seconds"),
     finished: number("finished"),
     waiting: number("waiting"),
+    timers: number("timers"),
     parked: number("parked"),
     counted: number("counted"),
     json: values["json"] === true,

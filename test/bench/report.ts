@@ -1,3 +1,4 @@
+import type { Lateness } from "./lateness.ts";
 import type { Parked } from "./parked.ts";
 import type { Latency, Phase, Round } from "./phases.ts";
 import type { Options } from "./options.ts";
@@ -41,6 +42,7 @@ export interface Report {
   readonly after: Stage;
   /** Medians after the growth, as a share of those before it; 1 is no change. */
   readonly growth: Readonly<Record<keyof Summary, number>> & { readonly p50: number };
+  readonly lateness: Lateness;
   readonly parked: Parked;
   readonly seconds: number;
 }

@@ -47,6 +47,8 @@ export function table(report: Report): string {
     "Time of a statement inside the server, ms (medians)",
     ...timeTable(report),
     "",
+    `${report.lateness.timers} timers of 2 s, ${report.options.rate} set a second, came late by ${report.lateness.p50Ms.toFixed(0)} ms (p50), ${report.lateness.p99Ms.toFixed(0)} ms (p99), ${report.lateness.maxMs.toFixed(0)} ms at most`,
+    "",
     `Looks of the reconciler beside ${report.parked.parked} parked runs of which none is due, ms: median (min to max)`,
     ...grid(
       Object.entries(report.parked.idle).map(([look, { median: middle, min, max }]) => [
