@@ -18,6 +18,7 @@ import type { Owner } from "../../packages/local/src/owner.ts";
 import { startPostgres, type Postgres } from "../../packages/local/src/postgres.ts";
 import { openQueues } from "../../packages/local/src/queues.ts";
 import { random } from "../../packages/local/src/secrets.ts";
+import { openSources } from "../../packages/local/src/sources.ts";
 import type { Loaded, Order } from "./load.ts";
 import type { Options } from "./options.ts";
 import { readTags } from "./tags.ts";
@@ -69,18 +70,22 @@ export async function startParts(
   const loaded = await loadConfig(CONFIG);
   const queues = await owner.own(openQueues({ env, dataDir, log, queues: Promise.resolve(loaded.queues) }));
   const databaseUrl = postgres.urlFor(APPLICATION);
-  const functionEnv = functionEnvironment(env, databaseUrl, loaded.databaseSchema, queues);
+  // What is only for those who write workflows is not measured.
+  const functionEnv = {
+    ...functionEnvironment(env, databaseUrl, loaded.databaseSchema, queues),
+    GHOULS_REPLAY_CHECK: "0",
+  };
   const { submitter } = await keysIn(dataDir, postgres);
   const handlers = import.meta.resolve("ghouls");
   const api = await owner.own(
     startApi({
       handlers,
       configPath: CONFIG,
-      port: 0,
       env: functionEnv,
       log,
     }),
   );
+  const apiUrl = `http://127.0.0.1:${api.port}`;
   const queuePort = openSqs({
     ...queues.connection,
     queueUrls: queues.urls,
@@ -90,23 +95,17 @@ export async function startParts(
   owner.defer(() => queuePort.close());
   const { runs } = loaded.queues;
   if (runs === undefined) throw new Error('the configuration has no queue "runs"');
-  const functions = await owner.own(
-    startFunctions({
-      config: { ...loaded, queues: { runs } },
-      handlers,
-      env: functionEnv,
-      log,
-      queuePort,
-      queueUrls: queues.urls,
-      region: queues.connection.region,
-      reconcileEveryMs: RECONCILE_EVERY_MS,
-      drainMs: 2_000,
-      onChange: () => Promise.resolve(),
-      onWorkerEnd: () => undefined,
-    }),
-  );
+  const functions = await startFunctions({
+    config: { ...loaded, queues: { runs } },
+    handlers,
+    env: functionEnv,
+    log,
+    onChange: () => Promise.resolve(),
+    onWorkerEnd: () => undefined,
+  });
+  owner.defer(() => functions.close(0));
   const load = await startLoad(
-    { ...env, DATABASE_URL: databaseUrl, BENCH_API_URL: api.url },
+    { ...env, DATABASE_URL: databaseUrl, BENCH_API_URL: apiUrl },
     submitter,
     log,
     owner,
@@ -114,7 +113,20 @@ export async function startParts(
   const pool = (database: string) => openPool(postgres.adminUrl.replace(/[^/]*$/, database), owner);
   const [watcher, admin] = [pool("postgres"), pool("ghouls")];
   await watcher.query("create extension if not exists pg_stat_statements").catch(() => undefined);
-  functions.open();
+  const sources = openSources({
+    queues: ["runs"],
+    settingsOf: () => runs,
+    functions: () => functions,
+    queuePort,
+    queueUrls: queues.urls,
+    region: queues.connection.region,
+    reconcileEveryMs: RECONCILE_EVERY_MS,
+    log,
+  });
+  owner.defer(async () => {
+    functions.drain();
+    await sources.stop(2_000);
+  });
   const ofRole = (role: string) =>
     functions.processes().flatMap((each) => (each.role === role ? [each.pid] : []));
   return {

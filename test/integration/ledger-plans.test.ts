@@ -203,6 +203,7 @@ const cases: readonly Case[] = [
     values: () => [...claimOf(running), 0, "", "step", "a", 1, 1],
   },
   { name: "intents.open-of-run", rows: 2, values: () => ["acme", running.runId] },
+  { name: "deliveries.beat-of-worker", rows: 2, values: () => ["worker-0", 120] },
   { name: "deliveries.record-worker-end", rows: 1, values: () => ["worker-0", "exited"] },
   {
     name: "deliveries.mark-published",

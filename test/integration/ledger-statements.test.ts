@@ -32,12 +32,13 @@ const SYSTEM = [
   "deliveries.claim",
   "deliveries.claimed-by-token",
   "deliveries.due-publications",
+  "deliveries.beat-of-worker",
   "deliveries.record-worker-end",
   "deliveries.unclaimed",
 ];
 
 /** Those of whoever owns the schema: the application's role may not carry them out. */
-const MIGRATORS = ["keys.create", "keys.revoke"];
+const MIGRATORS = ["keys.create", "keys.revoke", "runs.repin"];
 const clientOf = ({ name }: Statement) => (MIGRATORS.includes(name) ? migrator : application);
 
 interface Described {

@@ -10,6 +10,11 @@ const DevFile = z.object({
   apiUrl: z.string(),
   databaseUrl: z.string().optional(),
   migrationUrl: z.string().optional(),
+  databaseSchema: z.string().default("ghouls"),
+  /** Digests of what runs, by `<name>@<version>`. */
+  code: z.object({ workflows: z.record(z.string(), z.string()) }).optional(),
+  /** What the check of replays has found. */
+  notices: z.array(z.object({ runId: z.string(), message: z.string(), fix: z.string() })).default([]),
   tokens: z
     .object({ operator: z.string(), submitter: z.string(), decider: z.string() })
     .partial()

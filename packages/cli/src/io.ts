@@ -13,6 +13,10 @@ export interface LocalHost {
     /** 0 for any; where undefined, the host chooses. */
     readonly port: number | undefined;
     readonly once: boolean;
+    /** Whether what is saved is run. */
+    readonly watch: boolean;
+    /** Port of the inspector, 0 for any; none where undefined. */
+    readonly inspect: number | undefined;
     readonly json: boolean;
   }): Promise<number>;
 }
@@ -31,6 +35,7 @@ export interface LedgerTools {
   migrationSql(options: { schema: string; applicationRole: string }): string;
   openLedger(options: DatabaseConnection & { schema: string; maxConnections: number }): {
     doctor(): Promise<readonly Diagnosis[]>;
+    readonly runs: Pick<Ledger["runs"], "repinIfUnclaimed">;
     close(): Promise<void>;
   };
   openKeys(options: DatabaseConnection & { schema: string; maxConnections: number }): KeyStore;

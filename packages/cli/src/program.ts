@@ -62,6 +62,8 @@ export async function run(argv: readonly string[], io: Io = processIo()): Promis
     .description("Durable runs over the PostgreSQL that you already have.")
     .version(await version())
     .exitOverride()
+    // What stands behind a command's name is the command's: one that has commands of its own may share options with them.
+    .enablePositionalOptions()
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) })
     .addHelpText("after", "\nExit codes: 0 done, 1 failed or refused, 2 called wrongly.");
   for (const add of COMMANDS) {

@@ -44,6 +44,8 @@ export const FAULT_POINTS = [
   "worker.after-handover",
   "worker.before-settle",
   "worker.after-settle",
+  "worker.before-replay-check",
+  "worker.after-replay-check",
   "relay.after-select",
   "relay.after-publish",
   "reanimation.after-select",

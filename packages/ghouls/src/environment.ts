@@ -22,6 +22,10 @@ export interface Environment {
   /** Identity of this process for its supervisor; undefined where it makes its own. */
   readonly workerId: string | undefined;
   readonly build: string;
+  /** Whether each hop is replayed once after its end: a local host says so. */
+  readonly replayCheck: boolean;
+  /** Whether this process has an inspector, and a local host that holds its leases and never ends it for its time. */
+  readonly inspected: boolean;
 }
 
 const APPLICATION: RoleVariables = {
@@ -40,6 +44,8 @@ const Variables = z
     GHOULS_SCHEMA: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
     GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
+    GHOULS_INSPECT: z.string().optional(),
+    GHOULS_REPLAY_CHECK: z.enum(["0", "1"]).default("0"),
   })
   .superRefine((data, context) => checkConnection(data, APPLICATION, refusalsOf(context)));
 
@@ -67,6 +73,8 @@ export function readEnvironment(
     ),
     workerId: data.GHOULS_WORKER_ID,
     build: data.GHOULS_BUILD,
+    replayCheck: data.GHOULS_REPLAY_CHECK === "1",
+    inspected: data.GHOULS_INSPECT !== undefined,
   };
 }
 

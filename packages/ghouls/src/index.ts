@@ -26,6 +26,7 @@ export {
 export { createAdmitter, type Admitter, type AdmitRequest } from "./admit.ts";
 export { defineConfig, type Config, type ConfigOptions } from "./config.ts";
 export { codeDigest, digestManifest, type DigestManifest, type ReadModule } from "./digest/digest.ts";
+export { modulesOf, type Reached } from "./digest/modules.ts";
 export { createMigrator, createPreflight, type PreflightReport } from "./handlers/deploy.ts";
 export { createAdmissionHandler, createApiHandler, createFetch } from "./handlers/http.ts";
 export { createReconciler } from "./handlers/reconciler.ts";

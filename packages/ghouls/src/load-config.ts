@@ -16,6 +16,9 @@ export interface LoadedConfig {
   readonly examples: readonly Example[];
   readonly databaseSchema: string;
   readonly actsMarginSeconds: number;
+  /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
+  readonly leaseMs: number;
+  readonly beatMs: number;
 }
 
 /**
@@ -51,6 +54,8 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
     examples: config.examples,
     databaseSchema: config.database.schema,
     actsMarginSeconds: durationMs(config.timing.actsMargin) / 1_000,
+    leaseMs: durationMs(config.timing.lease),
+    beatMs: durationMs(config.timing.beat),
   };
 }
 
@@ -76,7 +81,8 @@ async function imported(file: string, path: string): Promise<{ default?: Config 
   } catch (error) {
     if (error instanceof GhoulsError) throw error;
     const { name, message, stack } = describeFailure(error);
-    const where = /\n\s+at .*?(file:[^)\s]+)/.exec(stack ?? "")?.[1];
+    // Node names the place of a syntax error above the stack.
+    const where = /(?:^|\n\s+at .*?)(file:[^)\s]+)/.exec(stack ?? "")?.[1];
     throw new GhoulsError(
       "configuration_invalid",
       `${path} cannot be loaded: ${name}: ${message.split("\n")[0]}`,

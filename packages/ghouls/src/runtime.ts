@@ -118,7 +118,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     hint: hint ?? noHint,
     clock,
     publisher: new Publisher({ ledger, queue, faults, log }),
-    settings: settingsOf(config),
+    settings: settingsOf(config, environment),
     registry,
     announce: createAnnouncement({ ledger, registry, build: environment.build }),
     codec: config.codec,
@@ -153,7 +153,7 @@ function hintOf(
   });
 }
 
-function settingsOf({ timing }: Config): ExecutionSettings {
+function settingsOf({ timing }: Config, { replayCheck, inspected }: Environment): ExecutionSettings {
   return {
     ...DEFAULT_EXECUTION_SETTINGS,
     leaseMs: durationMs(timing.lease),
@@ -161,6 +161,8 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     actsMarginSeconds: durationMs(timing.actsMargin) / 1_000,
     maxLosses: timing.maxLosses,
     deployOverlapMs: durationMs(timing.deployOverlap),
+    replayCheck,
+    leaseHeld: inspected,
   };
 }
 

@@ -30,6 +30,8 @@ export {
 export type { OpenArm, StoredRetry } from "./waits/arms.ts";
 export type { NewConsent, ParkAnswer, Standing } from "./waits/parks.ts";
 export type { ClearAnswer } from "./containment/quarantines.ts";
+export type { StrandedRun } from "./pinned.ts";
+export type { RepinAnswer } from "./repins.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
 export { createRoles, rolesSql, type RoleOptions } from "./schema/roles.ts";
 export type { DueArm, Resumption } from "./waits/resumptions.ts";

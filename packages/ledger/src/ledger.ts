@@ -18,9 +18,11 @@ import * as claims from "./hops/claims.ts";
 import * as journal from "./hops/journal.ts";
 import { readNextLook } from "./next-look.ts";
 import * as parks from "./waits/parks.ts";
+import * as pinned from "./pinned.ts";
 import * as publications from "./hops/publications.ts";
 import * as quarantines from "./containment/quarantines.ts";
 import * as reads from "./reads.ts";
+import * as repins from "./repins.ts";
 import * as restarts from "./waits/restarts.ts";
 import * as resumptions from "./waits/resumptions.ts";
 import * as settlements from "./hops/settlements.ts";
@@ -86,6 +88,9 @@ export function openLedger(options: LedgerOptions) {
       byId: bind(database, admissions.readRunsById),
       get: bind(database, reads.readRun),
       page: bind(database, reads.readRunPage),
+      openOfPins: bind(database, pinned.countOpenRunsOfPins),
+      stranded: bind(database, pinned.readStrandedRuns),
+      repinIfUnclaimed: bind(database, repins.repinRunIfUnclaimed),
       raiseAttention: bind(database, settlements.raiseAttention),
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
       adoptIfClaimed: bind(database, handovers.adoptIfClaimed),
@@ -111,6 +116,7 @@ export function openLedger(options: LedgerOptions) {
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
       beatIfClaimed: bind(database, beats.beatIfClaimed),
       parkIfClaimed: bind(database, parks.parkIfClaimed),
+      beatOfWorker: bind(database, beats.beatOfWorker),
       yieldIfClaimed: bind(database, handovers.yieldDeliveryIfClaimed),
       giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),
       lapsed: bind(database, losses.readLapsedClaims),

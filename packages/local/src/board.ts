@@ -1,25 +1,31 @@
-import type { ApiProcess } from "./api.ts";
 import type { Database } from "./database.ts";
 import type { Functions } from "./functions.ts";
 import type { HostLog } from "./log.ts";
+import type { Notice } from "./notices.ts";
+import type { CodeState } from "./reload.ts";
 import type { Queues } from "./queues.ts";
 import type { DevState, StateFile } from "./state.ts";
 
 export interface Board {
   update(change: {
-    api?: Pick<ApiProcess, "url" | "pid">;
+    api?: { readonly url: string; readonly pid: number };
     functions?: ReturnType<Functions["processes"]>;
+    code?: CodeState;
+    notices?: readonly Notice[];
   }): Promise<void>;
 }
 
+export interface BoardOptions {
+  readonly file: StateFile;
+  readonly database: Database;
+  readonly schema: string;
+  readonly queues: Queues;
+  readonly tokens: DevState["tokens"];
+  readonly log: HostLog;
+}
+
 /** Writes `dev.json` whenever a process comes or goes, from the moment on at which the API answers. */
-export function createBoard(
-  file: StateFile,
-  database: Database,
-  queues: Queues,
-  tokens: DevState["tokens"],
-  log: HostLog,
-): Board {
+export function createBoard({ file, database, schema, queues, tokens, log }: BoardOptions): Board {
   let current: Parameters<Board["update"]>[0] = {};
   return {
     update: async (change) => {
@@ -33,15 +39,19 @@ export function createBoard(
         ...(current.functions ?? []),
       ];
       const { endpoint } = queues.connection;
+      const { code, notices } = current;
       // One of the user's own is the user's to name: its migrator's password stays out of the file.
       const migrationUrl = database.ended === undefined ? undefined : database.migrationUrl;
       const state = {
         apiUrl: current.api.url,
         databaseUrl: database.url,
+        databaseSchema: schema,
         ...(migrationUrl === undefined ? {} : { migrationUrl }),
         ...(endpoint === undefined ? {} : { sqsUrl: endpoint }),
         tokens,
         processes,
+        ...(code === undefined ? {} : { code }),
+        ...(notices === undefined ? {} : { notices }),
       };
       await file
         .write(state)

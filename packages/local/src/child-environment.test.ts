@@ -4,6 +4,7 @@ import { functionEnvironment } from "./child-environment.ts";
 const dropped = {
   GHOULS_MIGRATION_DATABASE_URL: "m",
   GHOULS_WORKER_ID: "w",
+  GHOULS_INSPECT: "1",
   EVENTS_TABLE: "e",
 };
 const urls = { runs: "http://127.0.0.1:1/0/runs", "long-rites": "http://127.0.0.1:1/0/rites" };
@@ -16,6 +17,7 @@ test("functions find what the infrastructure would set, and not what is the host
     PATH: "p",
     DATABASE_URL: "postgres://x",
     GHOULS_SCHEMA: "ghouls",
+    GHOULS_REPLAY_CHECK: "1",
     AWS_REGION: "r",
     AWS_ENDPOINT_URL: "http://127.0.0.1:1",
     AWS_ACCESS_KEY_ID: "local",
@@ -25,12 +27,13 @@ test("functions find what the infrastructure would set, and not what is the host
   });
 });
 
-test("where the queues are AWS's, the user's own credentials stay", () => {
-  const env = { AWS_PROFILE: "own" };
+test("where the queues are AWS's, the user's own credentials stay; and so does a no to the check of replays", () => {
+  const env = { AWS_PROFILE: "own", GHOULS_REPLAY_CHECK: "0" };
   expect(functionEnvironment(env, "d", "s", { urls: {}, connection: { region: "r" } })).toEqual({
     AWS_PROFILE: "own",
     DATABASE_URL: "d",
     GHOULS_SCHEMA: "s",
+    GHOULS_REPLAY_CHECK: "0",
     AWS_REGION: "r",
   });
 });
@@ -40,7 +43,7 @@ test("a database of one's own keeps its driver; the embedded one has none, and n
   const way = { DATABASE_DRIVER: "neon", NEON_WS_PROXY: "127.0.0.1:1/v2", DATABASE_AUTH: "password" };
   const of = (env: NodeJS.ProcessEnv) =>
     functionEnvironment(env, "d", "s", { urls: {}, connection: { region: "r" } });
-  const found = { DATABASE_URL: "d", GHOULS_SCHEMA: "s", AWS_REGION: "r" };
+  const found = { DATABASE_URL: "d", GHOULS_SCHEMA: "s", GHOULS_REPLAY_CHECK: "1", AWS_REGION: "r" };
   expect(of({ ...secrets, ...way })).toEqual(found);
   expect(of({ ...secrets, ...way, DATABASE_URL: "own" })).toEqual({ ...way, ...found });
 });

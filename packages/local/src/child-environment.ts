@@ -6,6 +6,7 @@ const HOST_ONLY = [
   "GHOULS_MIGRATION_DATABASE_URL",
   "GHOULS_MIGRATION_DATABASE_SECRET_ARN",
   "GHOULS_WORKER_ID",
+  "GHOULS_INSPECT",
   "DATABASE_SECRET_ARN",
   // No DynamoDB runs here, so no table is another's.
   "EVENTS_TABLE",
@@ -35,6 +36,8 @@ export function functionEnvironment(
     ...kept,
     DATABASE_URL: databaseUrl,
     GHOULS_SCHEMA: schema,
+    // Here workflows are written; who does not want it says 0.
+    GHOULS_REPLAY_CHECK: env["GHOULS_REPLAY_CHECK"] ?? "1",
     AWS_REGION: region,
     ...(endpoint === undefined ? {} : { AWS_ENDPOINT_URL: endpoint }),
     ...(credentials === undefined
@@ -43,3 +46,6 @@ export function functionEnvironment(
     ...Object.fromEntries(Object.entries(queues.urls).map(([queue, url]) => [queueUrlVariable(queue), url])),
   };
 }
+
+/** Whose the runs are that are asked for with the keys of this host. */
+export const DEV_TENANT = "default";

@@ -79,15 +79,15 @@ export function isMessage(value: unknown): value is ChildMessage {
 }
 
 /**
- * Waits for the message `ready` of a child.
+ * Waits for a message of a child, `ready` by default.
  * @throws GhoulsError `internal` where it ends before, or sends `failed` with a reason (and a fix)
  */
-export function untilReady(child: Child, what: string): Promise<ChildMessage> {
+export function untilReady(child: Child, what: string, type = "ready"): Promise<ChildMessage> {
   return new Promise((resolve, reject) => {
     const listen = (message: unknown): void => {
-      if (!isMessage(message) || (message.type !== "ready" && message.type !== "failed")) return;
+      if (!isMessage(message) || (message.type !== type && message.type !== "failed")) return;
       child.process.off("message", listen);
-      if (message.type === "ready") resolve(message);
+      if (message.type === type) resolve(message);
       else reject(failureOf(message, what));
     };
     child.process.on("message", listen);

@@ -1,5 +1,6 @@
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { inspect } from "node:util";
 import { GhoulsError } from "@ghouls/core";
 import type { Host, HostOptions } from "./host.ts";
 import { startHost } from "./host.ts";
@@ -8,6 +9,7 @@ import type { Print } from "./log.ts";
 import { carryExamples } from "./once.ts";
 import { watchParent } from "./parent.ts";
 import type { Parts } from "./parts.ts";
+import { dataDirOption, quote } from "./shell.ts";
 import { installedParts } from "./installed-parts.ts";
 
 export interface DevOptions {
@@ -18,6 +20,10 @@ export interface DevOptions {
   readonly port: number | undefined;
   /** Carries the example runs to their end, then exits. */
   readonly once: boolean;
+  /** Runs what is saved, but with `once`; true by default. */
+  readonly watch?: boolean;
+  /** Port of an inspector: one worker then serves all queues, and nothing ends it while a breakpoint holds it. */
+  readonly inspect?: number | undefined;
   /** Prints for programs: one line when it is up, the last line of `once` alone, refusals as JSON. */
   readonly json?: boolean;
 }
@@ -112,6 +118,8 @@ async function hostOptions(options: DevOptions, around: DevSurroundings): Promis
     print: around.err,
     printLog: options.once ? () => undefined : (line) => showLog(line, around.err),
     parts: await around.parts(),
+    watch: options.watch !== false && !options.once,
+    ...(options.inspect === undefined ? {} : { inspect: options.inspect }),
   };
 }
 
@@ -161,7 +169,7 @@ async function stay(
   const { apiUrl } = host.state;
   if (options.json === true)
     around.out(JSON.stringify({ apiUrl, dataDir: options.dataDir, log: host.logFile }));
-  else for (const line of welcome(host, options.dataDir)) around.out(line);
+  else for (const line of welcome(host, options)) around.out(line);
   const interrupted = new Promise<undefined>((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
@@ -172,11 +180,11 @@ async function stay(
 }
 
 /** What to open and what to try. Tokens are named by where they stand, and not printed. */
-function welcome(host: Host, dataDir: string): readonly string[] {
+function welcome(host: Host, { dataDir, watch }: DevOptions): readonly string[] {
   const { apiUrl } = host.state;
   const state = join(dataDir, "dev.json");
   const first = host.config.examples[0];
-  const elsewhere = resolve(dataDir) === resolve(".ghouls") ? "" : ` --data-dir ${quote(dataDir)}`;
+  const elsewhere = dataDirOption(dataDir);
   const token = `$(node -p "JSON.parse(require('fs').readFileSync('${state}')).tokens.submitter")`;
   const submits =
     first === undefined
@@ -195,6 +203,7 @@ function welcome(host: Host, dataDir: string): readonly string[] {
     `  API     ${apiUrl}  (${apiUrl}/openapi.json)`,
     `  state   ${state}  (tokens, database, processes)`,
     `  log     ${host.logFile}`,
+    ...(watch === false ? [] : ["  watch   what you save runs at once, and is told here"]),
     "",
     "Try",
     ...submits,
@@ -205,11 +214,6 @@ function welcome(host: Host, dataDir: string): readonly string[] {
   ];
 }
 
-/** One word for a shell. */
-function quote(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 function explain(error: unknown, err: Print, json: boolean): void {
   if (json) {
     const { code, message, fix } =
@@ -218,7 +222,8 @@ function explain(error: unknown, err: Print, json: boolean): void {
     return;
   }
   if (!(error instanceof GhoulsError)) {
-    err(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    // With what has caused it: "fetch failed" alone tells nothing.
+    err(error instanceof Error ? inspect(error) : String(error));
     return;
   }
   err(`ghouls: ${error.message}`);

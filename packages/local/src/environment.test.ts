@@ -33,7 +33,7 @@ afterAll(async () => {
 
 let count = 0;
 function environment(
-  over: { timeoutMs?: number; args?: readonly string[]; initTimeoutMs?: number } = {},
+  over: { timeoutMs?: number; args?: readonly string[]; initTimeoutMs?: number; inspect?: number } = {},
 ): Environment {
   const one = startEnvironment({
     worker: `runs-${(count += 1)}`,
@@ -43,6 +43,7 @@ function environment(
     log,
     timeoutMs: over.timeoutMs ?? 20_000,
     initTimeoutMs: over.initTimeoutMs ?? 20_000,
+    ...(over.inspect === undefined ? {} : { inspect: over.inspect }),
   });
   started.push(one);
   return one;
@@ -130,11 +131,41 @@ describe("an execution environment", () => {
   });
 });
 
+describe("an environment with an inspector", () => {
+  test("is not killed for its time, and hides from its code that it runs out", async () => {
+    const one = environment({ inspect: 0, timeoutMs: 1, initTimeoutMs: 1 });
+    await one.ready;
+    await until(() => one.inspector()).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\//);
+    const gate = join(folder, "gate-of-the-inspected");
+    const invocation = one.invoke(`wait-for ${gate}`);
+    await until(() => existsSync(`${gate}.waiting`)).toBe(true);
+    expect(one.busy()).toBe(true);
+    writeFileSync(gate, "");
+    expect(await invocation).toEqual({ ok: true, value: {} });
+    expect(one.busy()).toBe(false);
+    const answer = (await one.invoke("echo")) as unknown as { value: { remainingMs: number } };
+    expect(answer.value.remainingMs).toBeGreaterThan(1_000_000_000);
+  });
+
+  test("gets the port of the one before it when that has ended", async () => {
+    const before = environment({ inspect: 0 });
+    await until(() => before.inspector()).toBeDefined();
+    const port = Number(new URL(before.inspector() ?? "").port);
+    const next = environment({ inspect: port });
+    await next.ready;
+    await until(() => lines.some((line) => line.includes(`127.0.0.1:${port} failed`))).toBe(true);
+    expect(next.inspector()).toBeUndefined();
+    before.kill();
+    await until(() => next.inspector()).toContain(`127.0.0.1:${port}/`);
+  });
+});
+
 describe("a function", () => {
-  function deployed() {
+  function deployed(single = false) {
     const ends: [string, string][] = [];
     const starts: string[] = [];
     const fn = createFunction({
+      single,
       start: () => environment(),
       onStart: (one) => starts.push(one.worker),
       onEnd: (one, how) => ends.push([one.worker, how]),
@@ -161,6 +192,22 @@ describe("a function", () => {
     await fn.close(0);
     expect(ends).toHaveLength(3);
     expect(fn.environments()).toEqual([]);
+  });
+
+  test("of which there is one only serves one invocation after the other", async () => {
+    const { fn, starts } = deployed(true);
+    await fn.warm();
+    const gate = join(folder, "gate-of-the-single");
+    const [first, second] = [fn.invoke(`wait-for ${gate}`), fn.invoke("echo")];
+    await until(() => existsSync(`${gate}.waiting`)).toBe(true);
+    expect(starts).toHaveLength(1);
+    writeFileSync(gate, "");
+    expect(await first).toEqual({ ok: true, value: {} });
+    expect(await second).toMatchObject({ value: { invocations: 2 } });
+    expect(await fn.invoke("exit 1")).toMatchObject({ ok: false });
+    expect(await fn.invoke("echo")).toMatchObject({ value: { invocations: 1 } });
+    await fn.close(0);
+    expect(starts).toHaveLength(2);
   });
 
   test("one that dies while it idles is not used again, and the last one is replaced unasked", async () => {

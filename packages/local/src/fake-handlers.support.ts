@@ -1,4 +1,5 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { Server } from "node:net";
 import { join } from "node:path";
 import type { SqsEvent } from "./sqs-event.ts";
 
@@ -7,6 +8,19 @@ import type { SqsEvent } from "./sqs-event.ts";
 interface Context {
   readonly awsRequestId: string;
   getRemainingTimeInMillis(): number;
+}
+
+/** Of a configuration that is a file, the file alone. */
+export function modulesOf(path: string) {
+  return { modules: existsSync(path) ? [path] : [] };
+}
+
+/** One workflow, whose digest is the file's text. */
+export async function digestManifest(
+  config: { readonly path: string },
+  read: (file: string) => Promise<string>,
+): Promise<Record<string, string>> {
+  return existsSync(config.path) ? { "hello@1": await read(config.path) } : {};
 }
 
 export async function loadConfig(path: string) {
@@ -24,6 +38,8 @@ export async function loadConfig(path: string) {
     ],
     databaseSchema: "ghouls",
     actsMarginSeconds: 1,
+    leaseMs: 120_000,
+    beatMs: 30_000,
   };
 }
 
@@ -80,8 +96,17 @@ export function createReconciler() {
   return () => ({ passes: 0 });
 }
 
+/** Keeps this process from listening where the configuration says so. */
+function heedDeafness(path: string): void {
+  if (!existsSync(path) || !readFileSync(path, "utf8").includes("deaf")) return;
+  Server.prototype.listen = () => {
+    throw new Error("it is deaf");
+  };
+}
+
 /** Runs of this process: each has one more entry at every look, and ends as its input says. */
-export function createFetch() {
+export function createFetch(config: { readonly path: string }) {
+  heedDeafness(config.path);
   const runs = new Map<string, { workflow: string; outcome: string; looks: number; at: string }>();
   return async (request: Request): Promise<Response> => {
     // It has no ledger: it knows a key by its beginning.

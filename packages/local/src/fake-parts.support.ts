@@ -17,7 +17,12 @@ export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
         return over.migrationFails === true ? Promise.reject(new Error("no such table")) : Promise.resolve();
       },
       openLedger: () => ({
+        runs: {
+          openOfPins: () => Promise.resolve([]),
+          stranded: () => Promise.resolve({ runs: [], count: 0 }),
+        },
         deliveries: {
+          beatOfWorker: () => Promise.resolve(0),
           recordWorkerEnd: ({ worker, how }) => {
             notes.push(`ended ${worker}: ${how}`);
             return Promise.resolve(1);

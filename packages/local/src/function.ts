@@ -7,6 +7,8 @@ export interface FunctionOptions {
   readonly start: () => Environment;
   /** Told when an environment has started. */
   readonly onStart: (environment: Environment) => void;
+  /** Whether one environment serves everything, one invocation after the other. */
+  readonly single?: boolean;
   /** Told once for each environment that has ended, with how. */
   readonly onEnd: (environment: Environment, how: string) => void;
 }
@@ -30,6 +32,9 @@ export function createFunction(options: FunctionOptions): LocalFunction {
   const idle: Environment[] = [];
   const running = new Set<Promise<unknown>>();
   let closing = false;
+  let last: Promise<unknown> = Promise.resolve();
+  /** A replacement that is on its way. */
+  let warming: Promise<void> | undefined;
   const start = (): Environment => {
     const environment = options.start();
     all.add(environment);
@@ -44,7 +49,7 @@ export function createFunction(options: FunctionOptions): LocalFunction {
   /** One stands ready for the next message; one that could not start is not tried again before it is needed. */
   const replaceIfLast = (environment: Environment): void => {
     if (closing || all.size > 0) return;
-    environment.ready.then(warm).catch(() => undefined);
+    warming = environment.ready.then(warm).catch(() => undefined);
   };
   const warm = async (): Promise<void> => {
     if (closing) return;
@@ -57,6 +62,7 @@ export function createFunction(options: FunctionOptions): LocalFunction {
     return start();
   };
   const run = async (event: unknown): Promise<InvocationResult> => {
+    if (options.single === true) await warming;
     const environment = take();
     try {
       await environment.ready;
@@ -70,7 +76,8 @@ export function createFunction(options: FunctionOptions): LocalFunction {
   return {
     warm,
     invoke: (event) => {
-      const invocation = run(event);
+      const invocation = options.single === true ? last.then(() => run(event)) : run(event);
+      last = invocation;
       running.add(invocation);
       return invocation.finally(() => running.delete(invocation));
     },

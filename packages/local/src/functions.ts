@@ -1,18 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { durationMs } from "@ghouls/core";
-import type { QueuePort } from "@ghouls/core";
 import { entryPoint } from "./child.ts";
 import type { Environment } from "./environment.ts";
 import { startEnvironment } from "./environment.ts";
 import { createFunction } from "./function.ts";
 import type { LocalFunction } from "./function.ts";
+import type { HeldWorker } from "./hold.ts";
+import type { InvocationResult } from "./lambda-table.ts";
 import type { HostLog } from "./log.ts";
-import type { Mapping } from "./mapping.ts";
-import { startMapping } from "./mapping.ts";
 import type { LoadedConfig } from "./parts.ts";
-import type { Schedule } from "./schedule.ts";
-import { startSchedule } from "./schedule.ts";
-import { arnOf } from "./sqs-event.ts";
 import type { ProcessEntry } from "./state.ts";
 
 const INIT_TIMEOUT_MS = 60_000;
@@ -20,36 +16,44 @@ const INIT_TIMEOUT_MS = 60_000;
 const RECONCILER_TIMEOUT_MS = 60_000;
 
 export interface FunctionsOptions {
-  readonly config: LoadedConfig;
+  readonly config: Pick<LoadedConfig, "path" | "queues">;
+  /** The file with the code that its processes run; what is on the disk where absent. */
+  readonly code?: string;
   /** The module that exports loadConfig, createWorker and createReconciler. */
   readonly handlers: string;
   readonly env: NodeJS.ProcessEnv;
   readonly log: HostLog;
-  readonly queuePort: QueuePort;
-  readonly queueUrls: Readonly<Record<string, string>>;
-  readonly region: string;
-  readonly reconcileEveryMs: number;
-  /** How long work under way may go on after `stop`, in milliseconds. */
-  readonly drainMs: number;
   /** Told the living processes whenever one comes or goes. */
   readonly onChange: (processes: readonly ProcessEntry[]) => Promise<void>;
   /** Told once for each worker process that has ended. */
   readonly onWorkerEnd: (worker: string, how: string) => void;
+  /** Lets one worker with an inspector serve all queues, one run after the other. */
+  readonly inspect?: Inspect;
+}
+
+export interface Inspect {
+  /** 0 for any. */
+  readonly port: number;
+  /** Holds the leases of a worker while it works, until the returned function is called. */
+  readonly hold: (worker: HeldWorker) => () => void;
 }
 
 /** The worker of each queue and the reconciler, each as a function of its own. */
 export interface Functions {
-  /** Lets messages and the schedule in. */
-  open(): void;
+  /** Hands an event to the worker of a queue, or to the reconciler where none is named. Never rejects. */
+  invoke(queue: string | undefined, event: unknown): Promise<InvocationResult>;
   processes(): readonly ProcessEntry[];
-  /** Takes nothing new, waits up to `drainMs` for what is under way, and ends all processes. */
-  stop(): Promise<void>;
+  /** Tells the workers to hand over what they carry. */
+  drain(): void;
+  /** Waits up to `graceMs` for what is under way, and ends all processes. */
+  close(graceMs: number): Promise<void>;
   kill(): void;
 }
 
 interface Deployed {
   readonly role: "worker" | "reconciler";
-  readonly queue: string | undefined;
+  /** Those that it serves. */
+  readonly queues: readonly string[];
   readonly function: LocalFunction;
 }
 
@@ -58,59 +62,102 @@ export async function startFunctions(options: FunctionsOptions): Promise<Functio
   const deployed: Deployed[] = [];
   const processes = (): readonly ProcessEntry[] => deployed.flatMap(entriesOf);
   const changed = (): void => void options.onChange(processes());
-  for (const [queue, settings] of Object.entries(options.config.queues)) {
-    const timeoutMs = durationMs(settings.functionTimeout);
-    deployed.push({ role: "worker", queue, function: deploy(options, "worker", queue, timeoutMs, changed) });
+  const queues = Object.entries(options.config.queues);
+  if (options.inspect === undefined) {
+    for (const [queue, settings] of queues) {
+      const timeoutMs = durationMs(settings.functionTimeout);
+      const worker = deploy(options, { role: "worker", name: queue, timeoutMs, changed });
+      deployed.push({ role: "worker", queues: [queue], function: worker });
+    }
+  } else {
+    // Its invocations have no limit.
+    const one = {
+      role: "worker",
+      name: "inspected",
+      timeoutMs: 0,
+      changed,
+      inspect: options.inspect,
+    } as const;
+    deployed.push({ role: "worker", queues: queues.map(([queue]) => queue), function: deploy(options, one) });
   }
-  const reconciler = deploy(options, "reconciler", undefined, RECONCILER_TIMEOUT_MS, changed);
-  deployed.push({ role: "reconciler", queue: undefined, function: reconciler });
+  const last = { role: "reconciler", name: "reconciler", timeoutMs: RECONCILER_TIMEOUT_MS, changed } as const;
+  deployed.push({ role: "reconciler", queues: [], function: deploy(options, last) });
+  const close = async (graceMs: number): Promise<void> => {
+    await Promise.all(deployed.map((each) => each.function.close(graceMs)));
+  };
   const warm = await Promise.allSettled(deployed.map((each) => each.function.warm()));
   const failure = warm.find((result) => result.status === "rejected");
   if (failure !== undefined) {
-    await Promise.all(deployed.map((each) => each.function.close(0)));
+    await close(0);
     throw failure.reason;
   }
-  const sources: (Mapping | Schedule)[] = [];
+  const environments = (): readonly Environment[] => deployed.flatMap((each) => each.function.environments());
   return {
-    open: () => {
-      sources.push(...deployed.map((each) => connect(options, each)));
-    },
+    invoke: (queue, event) =>
+      deployed
+        .find((each) => (queue === undefined ? each.role === "reconciler" : each.queues.includes(queue)))
+        ?.function.invoke(event) ??
+      Promise.resolve({ ok: false, reason: `no function serves the queue ${queue}` }),
     processes,
-    stop: async () => {
-      for (const each of deployed) {
+    drain: () => {
+      for (const each of deployed)
         if (each.role === "worker")
           for (const environment of each.function.environments()) environment.drain();
-      }
-      await Promise.all(sources.map((source) => source.stop(options.drainMs)));
-      await Promise.all(deployed.map((each) => each.function.close(0)));
     },
+    close,
     kill: () => {
-      for (const each of deployed) for (const environment of each.function.environments()) environment.kill();
+      for (const environment of environments()) environment.kill();
     },
   };
 }
 
-function deploy(
-  options: FunctionsOptions,
-  role: Deployed["role"],
-  queue: string | undefined,
-  timeoutMs: number,
-  changed: () => void,
-): LocalFunction {
+interface Deployment {
+  readonly role: Deployed["role"];
+  /** Its processes are called after it. */
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly changed: () => void;
+  readonly inspect?: Inspect;
+}
+
+function deploy(options: FunctionsOptions, deployment: Deployment): LocalFunction {
+  const { role, name, timeoutMs, changed, inspect } = deployment;
   const factory = role === "worker" ? "createWorker" : "createReconciler";
+  const held = new Map<Environment, () => void>();
   return createFunction({
-    start: () =>
-      startEnvironment({
-        worker: `${queue ?? role}-${randomBytes(5).toString("hex")}`,
+    single: inspect !== undefined,
+    start: () => {
+      const environment = startEnvironment({
+        worker: `${name}-${randomBytes(5).toString("hex")}`,
         entry: entryPoint("function"),
-        args: [options.handlers, factory, options.config.path],
+        args: [
+          options.handlers,
+          factory,
+          options.config.path,
+          ...(options.code === undefined ? [] : [options.code]),
+        ],
         env: options.env,
         log: options.log,
         timeoutMs,
         initTimeoutMs: INIT_TIMEOUT_MS,
-      }),
-    onStart: changed,
+        ...(inspect === undefined ? {} : { inspect: inspect.port }),
+        onInspector: () => {
+          options.log.line(
+            "host",
+            `attach a debugger at ${environment.inspector()} (process ${environment.pid})`,
+          );
+          changed();
+        },
+      });
+      return environment;
+    },
+    onStart: (environment) => {
+      if (inspect !== undefined) held.set(environment, inspect.hold(environment));
+      changed();
+    },
     onEnd: (environment, how) => {
+      held.get(environment)?.();
+      held.delete(environment);
       options.log.line("host", `${role} ${environment.worker} (process ${environment.pid}) ended: ${how}`);
       if (role === "worker") options.onWorkerEnd(environment.worker, how);
       changed();
@@ -118,28 +165,16 @@ function deploy(
   });
 }
 
-function connect(options: FunctionsOptions, each: Deployed): Mapping | Schedule {
-  const invoke = (event: unknown): ReturnType<LocalFunction["invoke"]> => each.function.invoke(event);
-  const log = (text: string): void => options.log.line(each.queue ?? each.role, text);
-  if (each.queue === undefined) return startSchedule({ intervalMs: options.reconcileEveryMs, invoke, log });
-  const settings = options.config.queues[each.queue];
-  const url = options.queueUrls[each.queue] ?? "";
-  return startMapping({
-    queue: each.queue,
-    port: options.queuePort,
-    source: { arn: arnOf(url, options.region), region: options.region },
-    batchSize: settings?.batchSize ?? 1,
-    concurrency: settings?.concurrency ?? 1,
-    invoke,
-    log,
-  });
-}
-
 function entriesOf(each: Deployed): readonly ProcessEntry[] {
-  return each.function.environments().map((environment: Environment) => ({
-    role: each.role,
-    pid: environment.pid,
-    worker: environment.worker,
-    ...(each.queue === undefined ? {} : { queue: each.queue }),
-  }));
+  const [queue, another] = each.queues;
+  return each.function.environments().map((environment: Environment) => {
+    const inspector = environment.inspector();
+    return {
+      role: each.role,
+      pid: environment.pid,
+      worker: environment.worker,
+      ...(queue === undefined || another !== undefined ? {} : { queue }),
+      ...(inspector === undefined ? {} : { inspector }),
+    };
+  });
 }

@@ -7,6 +7,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -45,6 +46,7 @@ async function start(over: Partial<HostOptions> = {}): Promise<Host> {
     print: (line) => printed.push(line),
     printLog: (line) => printed.push(line),
     parts: fakeParts().parts,
+    watch: false,
     reconcileEveryMs: 50,
     ...over,
   });
@@ -53,6 +55,8 @@ async function start(over: Partial<HostOptions> = {}): Promise<Host> {
 }
 
 const readState = (): DevState => JSON.parse(readFileSync(join(dataDir, "dev.json"), "utf8")) as DevState;
+const pidOf = (state: DevState, role: string) =>
+  state.processes.find((entry) => entry.role === role)?.pid ?? 0;
 const workersOf = (queue: string) => readState().processes.filter((entry) => entry.queue === queue);
 
 async function send(state: DevState, queue: string, body: string): Promise<void> {
@@ -199,6 +203,47 @@ describe("the host", () => {
     expect(await host.broken).toBe(message);
     await host.stop();
     for (const left of processes) if (left.role !== "host") expect(isAlive(left.pid), left.role).toBe(false);
+  });
+
+  test("a save is run without a request that is refused or cut off; where its API cannot start, the one before goes on", async () => {
+    const configPath = join(folder, "saved.config.ts");
+    writeFileSync(configPath, "first");
+    const host = await start({ configPath, watch: true });
+    const before = readState();
+    const digest = () => readState().code?.workflows["hello@1"];
+    await until(digest).toBe("first");
+    const done = new AbortController();
+    let answered = 0;
+    const asking = ["keep-alive", "close"].map(async (connection) => {
+      const headers = { connection };
+      for (; !done.signal.aborted; answered += 1) {
+        const response = await fetch(`${before.apiUrl}/v1/runs`, { method: "POST", body: "{}", headers });
+        expect([response.status, await response.json()]).toMatchObject([401, { detail: "no such token" }]);
+      }
+    });
+    const apis = new Set([pidOf(before, "api")]);
+    for (const saved of ["second", "third", "fourth"]) {
+      writeFileSync(configPath, saved);
+      await until(digest).toBe(saved);
+      apis.add(pidOf(readState(), "api"));
+      const seen = answered;
+      await until(() => answered).toBeGreaterThan(seen + 10);
+    }
+    expect(printed).toContain("host |   hello@1: first → second");
+    expect(apis.size).toBe(4);
+    writeFileSync(configPath, "deaf");
+    await until(() => readState().code?.refused?.message).toBe("the API could not start: it is deaf");
+    done.abort();
+    await Promise.all(asking);
+    const after = readState();
+    expect(after.apiUrl).toBe(before.apiUrl);
+    expect(apis).toContain(pidOf(after, "api"));
+    await send(after, "runs", "fine");
+    await until(() => depthOf(after, "runs")).toEqual({ ready: 0, inflight: 0 });
+    for (const pid of apis) if (pid !== pidOf(after, "api")) expect(await untilGone(pid, 120_000)).toBe(true);
+    await host.stop();
+    for (const left of [...before.processes, ...after.processes])
+      if (left.role !== "host") expect(isAlive(left.pid), left.role).toBe(false);
   });
 
   test("goes on where dev.json cannot be written, and says so", async () => {

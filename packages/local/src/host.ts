@@ -1,29 +1,37 @@
 import { chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { openSqs } from "@ghouls/aws";
-import { GhoulsError, noFaults } from "@ghouls/core";
-import type { ApiProcess } from "./api.ts";
-import { startApi } from "./api.ts";
+import { noFaults } from "@ghouls/core";
 import { describeEnd } from "./child.ts";
 import type { ProcessEnd } from "./child.ts";
-import { functionEnvironment } from "./child-environment.ts";
+import { DEV_TENANT, functionEnvironment } from "./child-environment.ts";
 import type { Database } from "./database.ts";
 import { openDatabase } from "./database.ts";
 import { createBoard } from "./board.ts";
 import type { Board } from "./board.ts";
 import { allOrNothing, createOwner } from "./owner.ts";
 import type { Owner } from "./owner.ts";
-import { startFunctions } from "./functions.ts";
-import type { Functions } from "./functions.ts";
+import { openCodeStore, readCode, readFirstCode } from "./code.ts";
+import type { Code, CodeStore } from "./code.ts";
+import { strandedLines } from "./stranded.ts";
+import { firstState, startReloading } from "./reload.ts";
+import { startServing } from "./serving.ts";
+import type { Serving } from "./serving.ts";
+import { watchFiles } from "./watch.ts";
 import { ensureKeys } from "./keys.ts";
+import { holdLeases } from "./hold.ts";
+import type { HeldWorker } from "./hold.ts";
 import { lockDataDir } from "./lock.ts";
 import type { HostLog, Print } from "./log.ts";
 import { openLog, rotate } from "./log.ts";
-import type { LoadedConfig, Parts } from "./parts.ts";
+import type { HostLedger, LoadedConfig, Parts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
+import { refuseUnready } from "./ready.ts";
 import { openQueues } from "./queues.ts";
 import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from "./state.ts";
 import type { DevState } from "./state.ts";
+import { describeNotice, noticeIn, withNotice } from "./notices.ts";
+import type { Notice } from "./notices.ts";
 import { createSupervisor, endLeftBehind } from "./supervisor.ts";
 import type { Supervisor } from "./supervisor.ts";
 
@@ -43,6 +51,10 @@ export interface HostOptions {
   /** Each line of the log, as it is written. */
   readonly printLog: Print;
   readonly parts: Parts;
+  /** Whether what is saved is run. */
+  readonly watch: boolean;
+  /** Port of the inspector of the one worker that then serves all queues; 0 for any. */
+  readonly inspect?: number;
   /** From one reconciliation to the next, in milliseconds. Lambda's schedule has 60 s; here 5 s by default. */
   readonly reconcileEveryMs?: number;
 }
@@ -86,11 +98,27 @@ async function makeDataDir(dataDir: string): Promise<void> {
 async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const logFile = join(options.dataDir, "host.log");
   await rotate(logFile, MAX_LOG_BYTES);
-  const log = openLog(logFile, options.printLog);
+  let board: Board | undefined;
+  let notices: readonly Notice[] = [];
+  const log = openLog(logFile, (line) => {
+    const notice = noticeIn(line);
+    if (notice === undefined) return options.printLog(line);
+    for (const text of describeNotice(notice)) options.print(text);
+    notices = withNotice(notices, notice);
+    void board?.update({ notices });
+  });
   owner.defer(() => log.close());
   const leftBehind = await takeLeftBehind(options.dataDir);
-  const { config, database, queues } = await startStores(options, log, owner);
-  const supervisor = await openSupervisor(options, database.url, config, log);
+  const codes = openCodeStore(options.dataDir);
+  await codes.clear();
+  owner.defer(() => codes.clear());
+  const { config, code, database, queues } = await startStores(options, log, owner);
+  const ledger = await openHostLedger(options, database.url, config);
+  const supervisor = createSupervisor({
+    ledger,
+    actsMarginSeconds: config.actsMarginSeconds,
+    log: (text) => log.line("host", text),
+  });
   owner.defer(async () => keepLeftBehind(options.dataDir, await supervisor.close(2_000)));
   await endLeftBehind(leftBehind, ["/process/function."], supervisor);
   await forgetLeftBehind(options.dataDir);
@@ -98,68 +126,79 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const tokens = await makeKeys(options, database, config);
   const env = functionEnvironment(options.env, database.url, config.databaseSchema, queues);
   const stateFile = openStateFile(options.dataDir);
-  const board = createBoard(stateFile, database, queues, tokens, log);
+  const shown = createBoard({
+    file: stateFile,
+    database,
+    schema: config.databaseSchema,
+    queues,
+    tokens,
+    log,
+  });
   owner.defer(() => stateFile.remove());
 
-  const base = { config, env, log, handlers: options.parts.handlers };
-  const { api, functions } = await startServing({ ...base, options, queues, supervisor, board }, owner);
-  await refuseUnready(api.url);
-  await board.update({ api });
-  functions.open();
+  const serving = await startServingParts(
+    { options, config, code, codes, env, log, queues, ledger, supervisor, board: shown },
+    owner,
+  );
+  await refuseUnready(serving.url);
+  board = shown;
+  await serving.open();
+  const say = (text: string): void => log.line("host", text);
+  const aboutStranded = (one: Code) => strandedLines(ledger, one, options.dataDir);
+  // What they are does not concern the start.
+  for (const line of await aboutStranded(code)) say(line);
+  if (!options.watch) await shown.update({ code: firstState(code) });
+  else {
+    const reloading = startReloading({
+      first: code,
+      read: (signal) => readCode({ ...codeOf(options, log), signal }),
+      replace: (next) => serving.replace(next),
+      watch: watchFiles,
+      openOfPins: (pins) => ledger.runs.openOfPins(DEV_TENANT, pins),
+      aboutStranded,
+      say,
+      show: (state) => shown.update({ code: state }),
+    });
+    owner.defer(() => reloading.stop());
+  }
   return {
     config,
-    state: { apiUrl: api.url, tokens },
+    state: { apiUrl: serving.url, tokens },
     logFile,
-    broken: firstEnd([
-      ["PostgreSQL", database.ended],
-      ["the SQS server", queues.ended],
-      ["the API", api.ended],
+    broken: Promise.race([
+      serving.broken,
+      firstEnd([
+        ["PostgreSQL", database.ended],
+        ["the SQS server", queues.ended],
+      ]),
     ]),
     stop: () => owner.end(),
     kill: () => owner.kill(),
   };
 }
 
-/**
- * Asks the API whether it can work before anybody is told that it is up.
- * @throws GhoulsError configuration_invalid with what is not ready, and what to do
- */
-async function refuseUnready(apiUrl: string): Promise<void> {
-  const response = await fetch(`${apiUrl}/readyz`);
-  const body = (await response.json().catch(() => undefined)) as
-    | { checks?: { name: string; ok: boolean; detail: string }[]; detail?: string }
-    | undefined;
-  if (response.status !== 503) return;
-  const failing = (body?.checks ?? []).filter((check) => !check.ok);
-  const details = failing.map((check) => `${check.name}: ${check.detail}`).join("; ");
-  throw new GhoulsError(
-    "configuration_invalid",
-    `the API is not ready: ${details || body?.detail || "no reason given"}`,
-    {
-      fix: failing.some((check) => check.name === "schema")
-        ? "Run `ghouls migrate` with the migrator's connection string, or set GHOULS_MIGRATION_DATABASE_URL."
-        : "The log names the reason; check DATABASE_URL and the configuration.",
-    },
-  );
+function codeOf({ parts, configPath, env }: HostOptions, log: HostLog) {
+  return { handlers: parts.handlers, configPath: resolve(configPath), env, log };
 }
 
-interface Serving {
+interface ServingParts {
   readonly options: HostOptions;
   readonly config: LoadedConfig;
+  readonly code: Code;
+  readonly codes: CodeStore;
   readonly env: NodeJS.ProcessEnv;
   readonly log: HostLog;
-  readonly handlers: string;
   readonly queues: Queues;
+  readonly ledger: HostLedger;
   readonly supervisor: Supervisor;
   readonly board: Board;
 }
 
-/** The API and the functions, at the same time. The functions end before the API and their queue client do. */
-async function startServing(
-  { options, config, env, log, handlers, queues, supervisor, board }: Serving,
+/** The API and the functions. They end before their queue client does. */
+function startServingParts(
+  { options, config, code, codes, env, log, queues, ledger, supervisor, board }: ServingParts,
   owner: Owner,
-): Promise<{ readonly api: ApiProcess; readonly functions: Functions }> {
-  const [apiPlace, functionPlace] = [owner.place(), owner.place()];
+): Promise<Serving> {
   const { region } = queues.connection;
   const queuePort = openSqs({
     ...queues.connection,
@@ -167,35 +206,40 @@ async function startServing(
     faults: noFaults,
     random: Math.random,
   });
-  functionPlace.defer(() => queuePort.close());
-  const starting = startFunctions({
-    config,
-    handlers,
-    env,
-    log,
-    queuePort,
-    queueUrls: queues.urls,
-    region,
-    reconcileEveryMs: options.reconcileEveryMs ?? 5_000,
-    drainMs: DRAIN_MS,
-    onChange: (processes) => board.update({ functions: processes }),
-    onWorkerEnd: (worker, how) => void supervisor.record(worker, how),
-  });
-  const { port } = options;
-  const [api, functions] = await allOrNothing([
-    apiPlace.own(startApi({ handlers, configPath: config.path, port, env, log })),
-    functionPlace.own(starting),
-  ] as const);
-  return { api, functions };
+  owner.defer(() => queuePort.close());
+  const { leaseMs, beatMs } = config;
+  const holding = { ledger, leaseMs, beatMs, log: (text: string) => log.line("host", text) };
+  const hold = (worker: HeldWorker) => holdLeases(worker, holding);
+  const starting = startServing(
+    {
+      handlers: options.parts.handlers,
+      configPath: config.path,
+      codes,
+      port: options.port,
+      env,
+      log,
+      board,
+      queuePort,
+      queueUrls: queues.urls,
+      region,
+      reconcileEveryMs: options.reconcileEveryMs ?? 5_000,
+      drainMs: DRAIN_MS,
+      onWorkerEnd: (worker, how) => void supervisor.record(worker, how),
+      ...(options.inspect === undefined ? {} : { inspect: { port: options.inspect, hold } }),
+    },
+    code,
+  );
+  return owner.own(starting);
 }
 
 interface Stores {
   readonly config: LoadedConfig;
+  readonly code: Code;
   readonly database: Database;
   readonly queues: Queues;
 }
 
-/** Configuration, database and queues, all at the same time. */
+/** Configuration, code, database and queues, all at the same time. */
 async function startStores(options: HostOptions, log: HostLog, owner: Owner): Promise<Stores> {
   const { env, dataDir, print, parts } = options;
   const loading = parts.loadConfig(resolve(options.configPath));
@@ -203,29 +247,27 @@ async function startStores(options: HostOptions, log: HostLog, owner: Owner): Pr
   const queueSettings = loading.then((config) => config.queues);
   for (const promise of [schema, queueSettings]) promise.catch(() => undefined);
   const [databasePlace, queuePlace] = [owner.place(), owner.place()];
-  const [config, queues, database] = await allOrNothing([
+  const [config, code, queues, database] = await allOrNothing([
     loading,
+    readFirstCode(codeOf(options, log)),
     queuePlace.own(openQueues({ env, dataDir, log, queues: queueSettings })),
     databasePlace.own(openDatabase({ env, dataDir, log, print, ledger: parts.ledger, schema })),
   ] as const);
-  return { config, database, queues };
+  return { config, code, database, queues };
 }
 
-async function openSupervisor(
+async function openHostLedger(
   options: HostOptions,
   connectionString: string,
   config: LoadedConfig,
-  log: HostLog,
-): Promise<Supervisor> {
-  const ledger = await options.parts.ledger.openLedger({
+): Promise<HostLedger> {
+  return options.parts.ledger.openLedger({
     connectionString,
     schema: config.databaseSchema,
     maxConnections: 1,
     applicationName: "ghouls-host",
     chance: Math.random,
   });
-  const { actsMarginSeconds } = config;
-  return createSupervisor({ ledger, actsMarginSeconds, log: (text) => log.line("host", text) });
 }
 
 /** As the role that owns the schema: the application's only reads keys. */

@@ -2,4 +2,4 @@ export { runDev } from "./dev.ts";
 export type { DevOptions } from "./dev.ts";
 export { startHost } from "./host.ts";
 export type { Host, HostOptions } from "./host.ts";
-export type { Example, LedgerParts, LoadedConfig, Parts, WorkerEnds } from "./parts.ts";
+export type { Example, HostLedger, LedgerParts, LoadedConfig, Parts, WorkerEnds } from "./parts.ts";

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { API_KEY_BYTES, mintApiKey, parseApiKey, type NewApiKey } from "@ghouls/core";
+import { DEV_TENANT } from "./child-environment.ts";
 import { readIfThere, writeAtomically } from "./files.ts";
 import type { KeyMaker } from "./parts.ts";
 import type { DevState } from "./state.ts";
@@ -31,7 +32,7 @@ async function put(file: string, keys: Keys, ledger: KeyMaker): Promise<readonly
   await writeAtomically(file, `${JSON.stringify(textsOf(keys), null, 2)}\n`);
   const made = await ledger.keys.create(
     SUBJECTS.map((subject) => ({
-      tenantId: "default",
+      tenantId: DEV_TENANT,
       keyId: keys[subject].keyId,
       digest: keys[subject].digest,
       subject,

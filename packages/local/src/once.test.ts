@@ -15,7 +15,7 @@ let apiUrl: string;
 const lines: string[] = [];
 
 beforeAll(async () => {
-  server = createAdaptorServer({ fetch: createFetch() }) as Server;
+  server = createAdaptorServer({ fetch: createFetch({ path: "" }) }) as Server;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,4 +1,4 @@
-import type { QueueSettings } from "@ghouls/core";
+import type { QueueSettings, WorkflowPin } from "@ghouls/core";
 
 /** What the host needs of the user's configuration, as `loadConfig` of the package ghouls gives it. */
 export interface LoadedConfig {
@@ -9,6 +9,9 @@ export interface LoadedConfig {
   readonly databaseSchema: string;
   /** What a request that a worker sent may still do after the worker has ended, in seconds. */
   readonly actsMarginSeconds: number;
+  /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
+  readonly leaseMs: number;
+  readonly beatMs: number;
 }
 
 /** A run that `--once` submits. */
@@ -44,9 +47,6 @@ export interface LedgerParts {
   }): HostLedger | Promise<HostLedger>;
 }
 
-/** What the host needs of a ledger itself, as the application's role or as the one that owns the schema. */
-type HostLedger = WorkerEnds & KeyMaker;
-
 /** Where the keys of a data folder are made; those that are there stay as they are. */
 export interface KeyMaker {
   readonly keys: {
@@ -63,6 +63,39 @@ export interface KeyMaker {
       }[],
     ): Promise<readonly { readonly revokedAt: Date | null }[]>;
   };
+}
+
+/** What the host itself asks of the ledger. */
+export interface HostLedger extends WorkerEnds, KeyMaker {
+  readonly deliveries: WorkerEnds["deliveries"] & HeldLeases;
+  readonly runs: {
+    /** How many open runs of a tenant are pinned to each of these. */
+    openOfPins(
+      tenantId: string,
+      pins: readonly WorkflowPin[],
+    ): Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
+    /** The newest runs of a tenant that would go on, if they were pinned to one of these. */
+    stranded(
+      tenantId: string,
+      carried: readonly Pick<WorkflowPin, "name" | "digest">[],
+      limit: number,
+    ): Promise<StrandedRuns>;
+  };
+}
+
+export interface StrandedRuns {
+  readonly runs: readonly {
+    readonly runId: string;
+    readonly status: string;
+    readonly workflow: WorkflowPin;
+  }[];
+  /** With those that are not among them. */
+  readonly count: number;
+}
+
+export interface HeldLeases {
+  /** Extends the leases of all that a worker holds, in its place. */
+  beatOfWorker(worker: string, leaseSeconds: number): Promise<number>;
 }
 
 /** Where the end of a worker process is recorded, so that its claims are judged at once. */

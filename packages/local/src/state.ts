@@ -1,6 +1,8 @@
 import { rmSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Notice } from "./notices.ts";
+import type { CodeState } from "./reload.ts";
 import { readIfThere, writeAtomically } from "./files.ts";
 
 /** A process of the host. `worker` is the identity under which it claims. */
@@ -9,19 +11,26 @@ export interface ProcessEntry {
   readonly pid: number;
   readonly queue?: string;
   readonly worker?: string;
+  /** Where a debugger attaches to it. */
+  readonly inspector?: string;
 }
 
 /** What `dev.json` tells other programs on this machine (design.md §6). */
 export interface DevState {
   readonly apiUrl: string;
   readonly databaseUrl: string;
-  /** As the role that owns the schema, for `ghouls keys`; only where the database lives in the data folder. */
+  readonly databaseSchema: string;
+  /** As the role that owns the schema, for `ghouls keys` and `ghouls dev replay`; only where the database lives in the data folder. */
   readonly migrationUrl?: string;
   /** Absent where the queues are not on this machine. */
   readonly sqsUrl?: string;
   /** Keys of the ledger. */
   readonly tokens: { readonly operator: string; readonly submitter: string; readonly decider: string };
   readonly processes: readonly ProcessEntry[];
+  /** The code that runs. */
+  readonly code?: CodeState;
+  /** What the check of replays has found, the newest last. */
+  readonly notices?: readonly Notice[];
 }
 
 /** `dev.json`, kept current; only its owner may read it. */

@@ -5,13 +5,19 @@ import { act, wholeNumber, withJson, type CommonOptions, type Context } from "..
 import { isNoFile } from "../dev-file.ts";
 import { CommandError } from "../failure.ts";
 import type { Io, LocalHost } from "../io.ts";
+import { addStranded } from "./stranded.ts";
 
 interface DevOptions extends CommonOptions {
   readonly config: string;
   readonly dataDir: string;
   readonly port?: number;
   readonly once?: boolean;
+  readonly watch: boolean;
+  readonly inspect?: number | true;
 }
+
+/** Where debuggers look. */
+const INSPECTOR_PORT = 9229;
 
 /** `ghouls dev`: everything on this machine, by `@ghouls/local`. */
 export function addDev(program: Command, context: Context): void {
@@ -20,7 +26,14 @@ export function addDev(program: Command, context: Context): void {
     .option("--config <file>", "the configuration", "ghouls.config.ts")
     .option("--data-dir <folder>", "where the state lives", ".ghouls")
     .option("--port <number>", "port of the API, 0 for any", wholeNumber(0, 65_535))
-    .option("--once", "carry the example runs to their end, then exit");
+    .option("--once", "carry the example runs to their end, then exit")
+    .option("--no-watch", "do not run what is saved")
+    .option(
+      "--inspect [port]",
+      "one worker with an inspector, which may stand at a breakpoint",
+      wholeNumber(0, 65_535),
+    );
+  addStranded(command, context);
   const options = () => command.opts<DevOptions>();
   command.action(act(context, options, () => dev(context.io, options())));
 }
@@ -41,6 +54,8 @@ async function dev(io: Io, options: DevOptions): Promise<number> {
     dataDir: resolve(io.cwd, options.dataDir),
     port: options.port,
     once: options.once === true,
+    watch: options.watch,
+    inspect: options.inspect === true ? INSPECTOR_PORT : options.inspect,
     json: options.json === true,
   });
 }

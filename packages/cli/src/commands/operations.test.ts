@@ -21,9 +21,14 @@ describe("dev", () => {
     const { cwd, outcome } = await dev([], { loadLocal });
     expect(outcome).toEqual({ code: 0, out: "", err: "" });
     await ghouls(["dev", "--port", "0", "--once", "--data-dir", "/data"], { cwd, loadLocal });
+    await ghouls(["dev", "--no-watch", "--inspect"], { cwd, loadLocal });
+    await ghouls(["dev", "--inspect=0"], { cwd, loadLocal });
+    const common = { config: join(cwd, "ghouls.config.ts"), json: false };
     expect(runDev.mock.calls).toEqual([
-      [{ config: join(cwd, "ghouls.config.ts"), dataDir: join(cwd, ".ghouls"), once: false, json: false }],
-      [{ config: join(cwd, "ghouls.config.ts"), dataDir: "/data", once: true, port: 0, json: false }],
+      [{ ...common, dataDir: join(cwd, ".ghouls"), once: false, watch: true }],
+      [{ ...common, dataDir: "/data", once: true, watch: true, port: 0 }],
+      [{ ...common, dataDir: join(cwd, ".ghouls"), once: false, watch: false, inspect: 9229 }],
+      [{ ...common, dataDir: join(cwd, ".ghouls"), once: false, watch: true, inspect: 0 }],
     ]);
   });
 
@@ -158,6 +163,7 @@ describe("doctor", () => {
       opened.push(options);
       return {
         doctor: () => (diagnoses instanceof Error ? Promise.reject(diagnoses) : Promise.resolve(diagnoses)),
+        runs: { repinIfUnclaimed: () => Promise.reject(new Error("the doctor only looks")) },
         close: () => Promise.resolve(void (closed += 1)),
       };
     };

@@ -190,6 +190,30 @@ describe("runs", () => {
 });
 
 describe("show", () => {
+  it("tells what the running host has found out about the run's workflow, and of no other run", async () => {
+    const notice = {
+      at: AT,
+      runId: RUN_ID,
+      message: "hello: on replay, \u001b[31mno",
+      fix: "Use ctx.now().",
+    };
+    const { env } = await api({
+      [`GET /v1/runs/${RUN_ID}`]: VIEW,
+      [`GET /v1/runs/${RUN_ID}/timeline`]: { runId: RUN_ID, status: "DONE", entries: [] },
+    });
+    const notices = [notice, { ...notice, runId: "another", message: "of another" }, notice];
+    const cwd = await folder({ ".ghouls/dev.json": JSON.stringify({ apiUrl: "http://x", notices }) });
+    const { out } = await ghouls(["show", RUN_ID], { env, cwd });
+    const words = String.raw`hello: on replay, \u001b[31mno`;
+    expect(out.split("Not deterministic")[1]).toBe(`\n${words}\n  Fix: Use ctx.now().\n`);
+    const json = await ghouls(["show", RUN_ID, "--json"], { env, cwd });
+    const { message, fix } = notice;
+    expect((JSON.parse(json.out) as { notices: unknown }).notices).toEqual([
+      { message, fix },
+      { message, fix },
+    ]);
+  });
+
   it("prints the run and every kind of entry in words", async () => {
     const { env } = await api({
       [`GET /v1/runs/${RUN_ID}`]: VIEW,

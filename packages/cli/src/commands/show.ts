@@ -1,7 +1,7 @@
 import type { wire } from "@ghouls/core";
 import type { Command } from "commander";
 import { act, withApi, type CommonOptions, type Context } from "../command.ts";
-import { connect, type ConnectionOptions } from "../dev-file.ts";
+import { connect, readDevFile, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { jsonText, printable } from "../printable.ts";
@@ -22,11 +22,18 @@ async function show(io: Io, id: string, options: ShowOptions): Promise<number> {
   const client = await connect(io, options, "operator");
   const run = await client.getRun(id);
   const timeline = await client.getTimeline(id);
-  if (options.json === true) io.out(`${jsonText({ run, timeline: timeline.entries })}\n`);
-  else
+  const found = ((await readDevFile(io, options.dataDir))?.notices ?? []).filter(({ runId }) => runId === id);
+  if (options.json === true) {
+    const notices = found.map(({ message, fix }) => ({ message, fix }));
     io.out(
-      `${describeRun(run)}\n${timeline.entries.map(timelineLine).join("")}${describeWaits(run)}${describeItems(run)}`,
+      `${jsonText({ run, timeline: timeline.entries, ...(notices.length === 0 ? {} : { notices }) })}\n`,
     );
+  } else {
+    const entries = timeline.entries.map(timelineLine).join("");
+    io.out(
+      `${describeRun(run)}\n${entries}${describeWaits(run)}${describeItems(run)}${describeNotices(found)}`,
+    );
+  }
   return EXIT.ok;
 }
 
@@ -54,6 +61,13 @@ function describeItems({ containment }: wire.RunView): string {
     return `${item.id.padEnd(22)}${printable(item.subject)}, delivery ${item.enqueueSeq}: ${printable(state)}\n`;
   });
   return `\nContainment\n${lines.join("")}`;
+}
+
+/** What `ghouls dev` has found out about the workflow by this run. */
+function describeNotices(notices: readonly { readonly message: string; readonly fix: string }[]): string {
+  if (notices.length === 0) return "";
+  const lines = notices.map(({ message, fix }) => `${printable(message)}\n  Fix: ${printable(fix)}\n`);
+  return `\nNot deterministic\n${[...new Set(lines)].join("")}`;
 }
 
 function describeRun(run: wire.RunView): string {

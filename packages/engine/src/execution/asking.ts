@@ -32,6 +32,8 @@ export interface Asked {
   now(): Date;
   /** Whether it is known how the hop ends: nothing is asked for any more. */
   hasEnded(): boolean;
+  /** Told that something was asked for then. */
+  askedLate(): void;
   decide(end: HopEnd): void;
   /** The same by a call that user code must not make, and cannot catch. */
   refuse(end: HopEnd): void;
@@ -100,7 +102,10 @@ export class Asking {
     const inside = this.#insideOf(kind, String(what));
     if (inside !== undefined) return inside;
     // Code that goes on after its workflow has returned or was refused asks for nothing any more.
-    if (this.#hop.hasEnded()) return deferred<never>().promise;
+    if (this.#hop.hasEnded()) {
+      this.#hop.askedLate();
+      return deferred<never>().promise;
+    }
     const asked = understand();
     if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
     const id = this.#hop.calls.next(this.#hop.epoch, "", kind, asked.name);

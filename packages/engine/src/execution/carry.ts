@@ -12,6 +12,7 @@ import { isMaterial, loadMaterial } from "./material.ts";
 import { adopt, endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
 import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
+import { checkReplay } from "./replay-check.ts";
 import { settle, settlementOf } from "./settle.ts";
 
 /** Carries a claimed delivery to its end. Never rejects. */
@@ -58,15 +59,26 @@ async function carryHop(
   }
   const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
   reins.onHop(hop);
-  const { adopts } = pinned;
-  if (adopts === undefined) return conclude(claim, await hop.run(loaded.input), deps, invocation, hop);
-  const end = await hop.run(loaded.input, () => adopt(claim, adopts, loaded.journal, deps));
+  const { adopts, workflow } = pinned;
+  const end = await hop.run(
+    loaded.input,
+    adopts === undefined ? undefined : () => adopt(claim, adopts, loaded.journal, deps),
+  );
+  const unanswered = hop.unanswered();
   // The word that this code may carry the run was not true. Nothing of it has run, and the run is not lost by it.
-  if (hop.disagrees() && end.kind === "failed")
+  if (adopts !== undefined && hop.disagrees() && end.kind === "failed")
     throw new DisagreementError(
       `workflow digest ${adopts.digest} accepts the run's, but ${end.failure.message}`,
     );
-  return conclude({ ...claim, workflow: adopts }, end, deps, invocation, hop);
+  const carrier = adopts === undefined ? claim : { ...claim, workflow: adopts };
+  const carried = await conclude(carrier, end, deps, invocation, hop);
+  const kept = carried.kind !== "fenced" && carried.kind !== "unknown" && carried.kind !== "quarantined";
+  if (deps.settings.replayCheck && kept) {
+    const ended = { claim: carrier, workflow, end, unanswered, journalLength: hop.journal().length };
+    // Nothing waits for it: the run is as it is.
+    void checkReplay(ended, deps, invocation);
+  }
+  return carried;
 }
 
 /** Commits the end of a hop. */

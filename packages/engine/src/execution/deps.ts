@@ -61,6 +61,13 @@ export interface ExecutionSettings {
   readonly ownerDeadlineMs: number;
   /** Seconds before the relay looks at a delivery that its maker publishes at once. */
   readonly publisherGraceSeconds: number;
+  /** Whether each hop is replayed once after its end, to find code that is not deterministic: where workflows are written. */
+  readonly replayCheck: boolean;
+  /**
+   * Whether a supervisor holds the leases of this process, because a debugger may keep it from beating. Time that passes
+   * then fences nothing by itself, the ledger is asked; and no step times out.
+   */
+  readonly leaseHeld: boolean;
 }
 
 export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
@@ -75,6 +82,8 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   deployOverlapMs: 3_600_000,
   ownerDeadlineMs: 10_000,
   publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,
+  replayCheck: false,
+  leaseHeld: false,
 };
 
 /** The invocation that a hop lives in. */

@@ -9,6 +9,8 @@ export interface HeartbeatOptions {
   readonly log: Logger;
   readonly leaseMs: number;
   readonly beatMs: number;
+  /** Whether somebody else extends the leases as well: then only the ledger can tell that one is gone. */
+  readonly leaseHeld: boolean;
   /** Name of the queue that the messages came from. */
   readonly queueName: string;
 }
@@ -84,8 +86,8 @@ export class Heartbeat {
 
   #tick(): void {
     const now = this.#now();
-    const { leaseMs, beatMs } = this.#options;
-    if (since(this.#proven, now) > leaseMs * 0.9) {
+    const { leaseMs, beatMs, leaseHeld } = this.#options;
+    if (!leaseHeld && since(this.#proven, now) > leaseMs * 0.9) {
       this.#fenceAll("its own lease could not be extended in time");
       return;
     }

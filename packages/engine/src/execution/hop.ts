@@ -2,6 +2,7 @@ import {
   StepFailedError,
   describeFailure,
   type AnyWorkflow,
+  type CallId,
   type Failure,
   type Logger,
   type StepContext,
@@ -17,6 +18,7 @@ import { ledgerNowMs, liveStep, whyNotNow } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { OnceEnd } from "./once-step.ts";
+import type { Rehearsal, Unanswered } from "./rehearsal.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { workflowContext } from "./workflow-context.ts";
@@ -53,6 +55,8 @@ export class Hop {
   #refused = false;
   #disagrees = false;
   #end: HopEnd | undefined;
+  #missed: Rehearsal["missed"];
+  #askedLate = false;
   #wake = deferred<void>();
 
   constructor(
@@ -110,6 +114,22 @@ export class Hop {
     return open;
   }
 
+  /** Replays without starting anything until the code stands where it should, and tells where it does. */
+  async rehearse(input: unknown, until: "its end" | readonly CallId[]): Promise<Rehearsal> {
+    this.#invoke(input);
+    await this.#replay();
+    const started = this.#deps.clock.monotonicMs();
+    const stands = () => until !== "its end" && until.every((call) => this.#calls.find(call) !== undefined);
+    while (this.#end === undefined && !stands()) {
+      if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) break;
+      await comeToRest();
+    }
+    const open = this.#calls.openCalls().map((call) => call.id);
+    const rehearsal: Rehearsal = { missed: this.#missed, end: this.#end, open };
+    this.#decide({ kind: "fenced" });
+    return rehearsal;
+  }
+
   /** The claim is gone, or may be: nothing of this hop is written from now on. */
   fence(): void {
     this.#decide({ kind: "fenced" });
@@ -140,6 +160,11 @@ export class Hop {
     return this.#writer.entries();
   }
 
+  /** What a replay of this hop has to ask for too. */
+  unanswered(): Unanswered {
+    return { calls: this.#calls.openCalls().map(({ id }) => id), more: this.#askedLate };
+  }
+
   #invoke(input: unknown): void {
     const asking = new Asking({
       epoch: this.#claim.epoch,
@@ -148,6 +173,10 @@ export class Hop {
       calls: this.#calls,
       now: () => this.#now,
       hasEnded: () => this.#end !== undefined,
+      askedLate: () => {
+        // Not in a replay, which may not have come as far as the journal.
+        if (this.#live && this.#end !== undefined && handsOver(this.#end)) this.#askedLate = true;
+      },
       decide: (end) => this.#decide(end),
       refuse: (end) => {
         this.#refused = true;
@@ -199,6 +228,9 @@ export class Hop {
       refused: () => this.#refused,
       resolve: (call, entry) =>
         this.#resolve(call, entry.outcome, entry.text, entry.tries, entry.completedAt),
+      missed: (entry, asked) => {
+        this.#missed = { entry, asked };
+      },
       patienceMs: this.#deps.settings.replayPatienceMs,
       nowMs: () => this.#deps.clock.monotonicMs(),
     });

@@ -46,9 +46,13 @@ export interface LiveStep {
   readonly invocation: Invocation;
 }
 
+/** Twelve days: nobody stands at a breakpoint for longer, and the timer that follows it still fits one of Node's. */
+const UNTIMED_MS = 2 ** 30;
+
 /** Runs a step for real. Never rejects. */
 export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
-  const { call, claim, run, options, hopSignal, log, effects, invocation } = step;
+  const { call, claim, run, hopSignal, log, effects, invocation } = step;
+  const options = deps.settings.leaseHeld ? { ...step.options, timeoutMs: UNTIMED_MS } : step.options;
   const shared = {
     run,
     options,
@@ -56,7 +60,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
     log,
     overdueAfterMs: deps.settings.overdueAfterMs,
     onOverdue: () => askForAPerson(step, deps),
-    whyNotNow: () => whyNotNow(call.name, options.timeoutMs, claim, deps, invocation),
+    whyNotNow: () => whyNotNow(call.name, step.options.timeoutMs, claim, deps, invocation),
   };
   try {
     await deps.faults("worker.before-step", call.name);

@@ -13,6 +13,8 @@ export interface Replayed {
   /** Whether a call was refused, so that nothing more is asked for. */
   refused(): boolean;
   resolve(call: OpenCall, entry: LoadedEntry): void;
+  /** Told of the first entry that the code does not ask for, and of what it asks for instead. */
+  missed(entry: LoadedEntry, asked: readonly string[]): void;
   /** Milliseconds for which code that asks late is waited for, on a monotonic clock. */
   readonly patienceMs: number;
   nowMs(): number;
@@ -30,6 +32,7 @@ export async function replay(journal: readonly LoadedEntry[], hop: Replayed): Pr
     if (call === undefined) {
       const asked = hop.openCalls().map((open) => describeCall(open.id));
       if (stops(hop)) return undefined;
+      hop.missed(entry, asked);
       return refusal(
         "journal_mismatch",
         `journal entry ${entry.ordinal} is ${describeCall(entry)}, but the code ${

@@ -124,8 +124,8 @@ async function carryBatch(
   options: WorkOptions,
 ): Promise<[ClaimedRun, Carried][]> {
   const { limitMs, remainingMs } = options;
-  const { leaseMs, beatMs } = deps.settings;
-  const heartbeat = new Heartbeat({ ...deps, leaseMs, beatMs, queueName: options.queue }, sent);
+  const { leaseMs, beatMs, leaseHeld } = deps.settings;
+  const heartbeat = new Heartbeat({ ...deps, leaseMs, beatMs, leaseHeld, queueName: options.queue }, sent);
   const carried = claims.map((one) =>
     carriedRun(one, wanted.get(keyOf({ runId: one.runId, enqueueSeq: one.seq }))),
   );

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
-import type { Metafile } from "esbuild";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { GhoulsError } from "@ghouls/core";
+import type { BuildFailure, Message, Metafile } from "esbuild";
 
 /** The folder of the nearest package.json above a file: what paths in a digest are relative to. */
 export function projectRootOf(file: string): string {
@@ -52,4 +53,45 @@ function reach(inputs: Metafile["inputs"], entry: string): Set<string> {
     }
   }
   return reached;
+}
+
+/** The files of the local modules that a file reaches; or why nobody can tell, and in which files that may be mended. */
+export type Reached =
+  | { readonly modules: readonly string[] }
+  | { readonly refused: GhoulsError; readonly files: readonly string[] };
+
+/** The local modules that a file reaches, by the list that digests are made of. Never rejects for what they contain. */
+export async function modulesOf(file: string): Promise<Reached> {
+  const root = projectRootOf(file);
+  try {
+    return { modules: (await localModules(file, root)).map((module) => module.file) };
+  } catch (error) {
+    const messages = messagesOf(error);
+    if (messages === undefined) throw error;
+    const [first, ...others] = messages.map(inWords);
+    return {
+      refused: new GhoulsError("configuration_invalid", first ?? "a module cannot be read", {
+        fix: `Correct it and save${others.length === 0 ? "" : `; then: ${others.slice(0, 4).join("; ")}`}.`,
+        cause: error,
+      }),
+      files: messages.flatMap((message) => filesOf(message, root)),
+    };
+  }
+}
+
+function messagesOf(error: unknown): readonly Message[] | undefined {
+  if (!(error instanceof Error) || !("errors" in error)) return undefined;
+  return (error as BuildFailure).errors;
+}
+
+function inWords({ location, text }: Message): string {
+  return location === null ? text : `${location.file}:${location.line}:${location.column + 1}: ${text}`;
+}
+
+/** Where it was found, and what it names that is not there. */
+function filesOf({ location, text }: Message, root: string): string[] {
+  if (location === null) return [];
+  const file = join(root, location.file);
+  const missing = /^Could not resolve "(\.[^"]*)"/.exec(text)?.[1];
+  return missing === undefined ? [file] : [file, resolve(dirname(file), missing)];
 }

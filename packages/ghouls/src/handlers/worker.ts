@@ -29,7 +29,7 @@ export function createWorker(
       queue,
       limitMs: durationMs(config.queues[queue]?.functionTimeout ?? "15m"),
       remainingMs: () => context.getRemainingTimeInMillis(),
-      endsByForce: true,
+      endsByForce: !opened.environment.inspected,
     });
     return {
       batchItemFailures: outcomes

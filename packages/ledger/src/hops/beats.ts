@@ -21,6 +21,35 @@ where d.tenant_id = held.tenant_id and d.run_id = held.run_id and d.seq = held.s
 returning d.run_id, d.seq`,
 );
 
+const BEAT_OF_WORKER = writeStatement(
+  "deliveries.beat-of-worker",
+  `
+with held as materialized (
+  select d.tenant_id, d.run_id, d.seq
+  from ghouls.deliveries d
+  where d.claimed_by = $1 and d.status = 'CLAIMED' and d.worker_ended_at is null
+  order by d.tenant_id, d.run_id, d.seq
+  for update
+)
+update ghouls.deliveries d
+set lease_until = greatest(d.lease_until, ghouls.clock() + $2::double precision * interval '1 second')
+from held
+where d.tenant_id = held.tenant_id and d.run_id = held.run_id and d.seq = held.seq
+returning d.run_id`,
+);
+
+/**
+ * Extends the leases of all that a worker holds, in its place: a supervisor sees that its process lives while a debugger
+ * keeps it from beating. Once its end is recorded nothing is extended any more. Answers how many deliveries it holds.
+ */
+export async function beatOfWorker(
+  executor: Executor,
+  worker: string,
+  leaseSeconds: number,
+): Promise<number> {
+  return (await executor.run(BEAT_OF_WORKER, [worker, leaseSeconds])).length;
+}
+
 /**
  * Extends the leases of everything that a process carries, in one statement over deliveries alone. Answers
  * `<run id>:<seq>` of what is still held; what is missing has been fenced or judged lost. A lease that has lapsed and is

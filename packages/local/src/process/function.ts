@@ -1,10 +1,12 @@
+import inspector from "node:inspector";
 import { performance } from "node:perf_hooks";
 import { Worker } from "node:worker_threads";
 import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
+import { givenCode } from "./serve-modules.ts";
 
 /**
- * An execution environment, the child's side: `function.ts <module> <factory> <config>`. It imports the module, loads
- * the configuration and builds the handler once, then answers invocations.
+ * An execution environment, the child's side: `function.ts <module> <factory> <config> [<code>]`. It imports the module,
+ * loads the configuration and builds the handler once, then answers invocations.
  */
 
 interface Context {
@@ -35,13 +37,26 @@ function watchHost(): void {
   onHostGone(() => process.kill(process.pid, "SIGKILL"));
 }
 
-async function loadHandler(module: string, factory: string, configPath: string): Promise<Handler> {
+/**
+ * Lets a debugger attach, on loopback only. The port may still belong to the process that this one follows, which a breakpoint
+ * may hold: then it is tried again until it is free.
+ */
+function openInspector(port: string | undefined): void {
+  if (port === undefined) return;
+  inspector.open(Number(port), "127.0.0.1");
+  const url = inspector.url();
+  if (url === undefined) setTimeout(() => openInspector(port), 1_000).unref();
+  else tell({ type: "inspector", url });
+}
+
+async function loadHandler([module = "", factory = "", configPath = "", code]: string[]): Promise<Handler> {
+  const overrides = await givenCode(code);
   const { loadConfig, [factory]: create } = (await import(module)) as Exports;
   if (loadConfig === undefined || typeof create !== "function") {
     throw new TypeError(`${module} does not export loadConfig and ${factory}`);
   }
   const { config } = await loadConfig(configPath);
-  return (create as (config: unknown) => Handler)(config);
+  return (create as (config: unknown, overrides: object) => Handler)(config, overrides);
 }
 
 async function answer(handler: Handler, functionName: string, invocation: Invocation): Promise<void> {
@@ -61,12 +76,13 @@ async function answer(handler: Handler, functionName: string, invocation: Invoca
 }
 
 async function main(): Promise<void> {
-  const [module = "", factory = "", configPath = ""] = process.argv.slice(2);
+  const args = process.argv.slice(2);
   watchHost();
   leaveSignalsToHost();
-  const handler = await loadHandler(module, factory, configPath);
+  openInspector(process.env["GHOULS_INSPECT"]);
+  const handler = await loadHandler(args);
   process.on("message", (message: Invocation) => {
-    if (message.type === "invoke") void answer(handler, factory, message);
+    if (message.type === "invoke") void answer(handler, args[1] ?? "", message);
   });
   tell({ type: "ready" });
 }
