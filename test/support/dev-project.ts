@@ -24,6 +24,8 @@ export interface DevProject {
   view(runId: string): Promise<wire.RunView>;
   /** Waits until the run has this status. */
   until(runId: string, status: string): Promise<wire.RunView>;
+  /** The decider's word about the consent that the run waits for. */
+  decide(runId: string, verdict: wire.DecisionRequest["verdict"]): Promise<void>;
   timeline(runId: string): Promise<wire.Timeline["entries"]>;
   get<T>(path: string): Promise<T>;
   remove(): Promise<void>;
@@ -45,11 +47,15 @@ export async function devProject(files: Readonly<Record<string, string>>): Promi
   };
   await save({ "package.json": `{"type":"module"}`, ...files });
   const state = async () => JSON.parse(await readFile(join(dataDir, "dev.json"), "utf8")) as DevState;
-  const call = async <T>(path: string, body?: unknown): Promise<T> => {
+  const call = async <T>(
+    path: string,
+    body?: unknown,
+    as: keyof DevState["tokens"] = "operator",
+  ): Promise<T> => {
     const { apiUrl, tokens } = await state();
     const response = await fetch(`${apiUrl}${path}`, {
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
-      headers: { authorization: `Bearer ${tokens.operator}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${tokens[as]}`, "content-type": "application/json" },
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
@@ -91,6 +97,16 @@ export async function devProject(files: Readonly<Record<string, string>>): Promi
         throw new Error(`run ${runId} is not ${status}: ${JSON.stringify(seen)}`, { cause: error });
       }
       return view(runId);
+    },
+    decide: async (runId, verdict) => {
+      const { consents } = await call<wire.ConsentPage>(`/v1/consents?runId=${runId}`);
+      const [consent] = consents;
+      if (consent === undefined) throw new Error(`run ${runId} waits for no consent`);
+      await call(
+        `/v1/consents/${consent.consentId}/decision`,
+        { verdict, digest: consent.digest },
+        "decider",
+      );
     },
     timeline: async (runId) => (await call<wire.Timeline>(`/v1/runs/${runId}/timeline`)).entries,
     remove: async () => {
