@@ -5,7 +5,6 @@ import {
   type CallId,
   type Failure,
   type Logger,
-  type StepContext,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
@@ -13,21 +12,16 @@ import { Calls, type OpenCall } from "./calls.ts";
 import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { failureOf, handsOver, type HopEnd } from "./hop-end.ts";
+import { InFlight, type FinishedStep } from "./in-flight.ts";
 import { JournalWriter } from "./journal-writer.ts";
-import { ledgerNowMs, liveStep, whyNotNow } from "./live-step.ts";
+import { ledgerNowMs } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
-import type { OnceEnd } from "./once-step.ts";
 import type { Rehearsal, Unanswered } from "./rehearsal.ts";
+import { NextTries } from "./next-tries.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { workflowContext } from "./workflow-context.ts";
-
-interface FinishedStep {
-  readonly call: OpenCall;
-  readonly end: OnceEnd;
-  readonly tookMs: number;
-}
 
 /**
  * One hop: replays the journal, then carries the run on. Everything that the user's code sees is resolved here, one
@@ -39,18 +33,14 @@ export class Hop {
   readonly #deps: ExecutionDeps;
   readonly #invocation: Invocation;
   readonly #journal: readonly LoadedEntry[];
-  readonly #material: Pick<Material, "effects" | "retries">;
   readonly #log: Logger;
   readonly #writer: JournalWriter;
   readonly #abort = new AbortController();
   readonly #calls = new Calls();
-  readonly #finished: FinishedStep[] = [];
-  /** Tries of steps that wait for their next one, and the timers of those waits. */
-  readonly #tries = new Map<string, number>();
-  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+  readonly #nextTries: NextTries;
+  readonly #inFlight: InFlight;
   #now: Date;
   #live = false;
-  #inFlight = 0;
   #mayWrite = true;
   #refused = false;
   #disagrees = false;
@@ -69,10 +59,20 @@ export class Hop {
     this.#claim = claim;
     this.#workflow = workflow;
     this.#journal = material.journal;
-    this.#material = material;
     this.#deps = deps;
     this.#invocation = invocation;
     this.#log = deps.logFor(claim);
+    const nowMs = () => ledgerNowMs(claim, deps, invocation);
+    this.#nextTries = new NextTries(material.retries, nowMs, () => this.#wake.resolve());
+    this.#inFlight = new InFlight(this, {
+      claim,
+      deps,
+      invocation,
+      effects: material.effects,
+      nextTries: this.#nextTries,
+      hopSignal: this.#abort.signal,
+      ended: () => this.#wake.resolve(),
+    });
     this.#now = claim.startsAt ?? claim.admittedAt;
     this.#writer = new JournalWriter(claim, material.journal, deps, {
       chance: deps.chance,
@@ -93,7 +93,7 @@ export class Hop {
     this.#live = true;
     for (const call of this.#calls.openCalls()) call.start();
     const end = await this.#carryOn();
-    for (const timer of this.#timers) clearTimeout(timer);
+    this.#nextTries.stop();
     // Whatever user code still listens to is told; nothing of this run goes on in this process.
     this.#abort.abort(new DOMException("the hop has ended", "AbortError"));
     return end;
@@ -101,14 +101,8 @@ export class Hop {
 
   /** Replays, and answers the calls that are open then, without starting one: what an ending asks probes of. */
   async openCalls(input: unknown, wanted: readonly string[]): Promise<readonly OpenCall[]> {
-    this.#invoke(input);
-    await this.#replay();
-    const started = this.#deps.clock.monotonicMs();
     const isOpen = (key: string) => this.#calls.openCalls().some((call) => call.key === key);
-    while (!wanted.every(isOpen) && this.#end === undefined) {
-      if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) break;
-      await comeToRest();
-    }
+    await this.#replayUntil(input, () => wanted.every(isOpen));
     const open = this.#calls.openCalls();
     this.#decide({ kind: "fenced" });
     return open;
@@ -116,18 +110,25 @@ export class Hop {
 
   /** Replays without starting anything until the code stands where it should, and tells where it does. */
   async rehearse(input: unknown, until: "its end" | readonly CallId[]): Promise<Rehearsal> {
-    this.#invoke(input);
-    await this.#replay();
-    const started = this.#deps.clock.monotonicMs();
-    const stands = () => until !== "its end" && until.every((call) => this.#calls.find(call) !== undefined);
-    while (this.#end === undefined && !stands()) {
-      if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) break;
-      await comeToRest();
-    }
+    await this.#replayUntil(
+      input,
+      () => until !== "its end" && until.every((call) => this.#calls.find(call) !== undefined),
+    );
     const open = this.#calls.openCalls().map((call) => call.id);
     const rehearsal: Rehearsal = { missed: this.#missed, end: this.#end, open };
     this.#decide({ kind: "fenced" });
     return rehearsal;
+  }
+
+  /** Nothing is started. Code that asks late is waited for within the bound of a replay. */
+  async #replayUntil(input: unknown, stands: () => boolean): Promise<void> {
+    this.#invoke(input);
+    await this.#replay();
+    const started = this.#deps.clock.monotonicMs();
+    while (this.#end === undefined && !stands()) {
+      if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) return;
+      await comeToRest();
+    }
   }
 
   /** The claim is gone, or may be: nothing of this hop is written from now on. */
@@ -186,7 +187,11 @@ export class Hop {
         if (this.#live) call.start();
         this.#wake.resolve();
       },
-      start: (call, run) => this.#start(call, run),
+      start: (call, run) => {
+        if (this.#end !== undefined && this.#end.kind !== "returned") return;
+        const refused = this.#inFlight.start(call, run);
+        if (refused !== undefined) this.#decide(refused);
+      },
     });
     const context = workflowContext({
       claim: this.#claim,
@@ -241,14 +246,14 @@ export class Hop {
 
   async #carryOn(): Promise<HopEnd> {
     for (;;) {
-      const finished = this.#finished.shift();
+      const finished = this.#inFlight.takeFinished();
       if (finished !== undefined) {
         await this.#keep(finished);
-      } else if (this.#end !== undefined && this.#inFlight === 0) {
+      } else if (this.#end !== undefined && this.#inFlight.isEmpty()) {
         return this.#end;
       } else if (await this.#standsStill()) {
         this.#decide({ kind: "parked", standing: this.#calls.openCalls() });
-      } else if (this.#finished.length === 0 && !(this.#end !== undefined && this.#inFlight === 0)) {
+      } else if (!this.#inFlight.hasFinished() && !(this.#end !== undefined && this.#inFlight.isEmpty())) {
         await this.#wake.promise;
         this.#wake = deferred();
       }
@@ -259,8 +264,7 @@ export class Hop {
   async #standsStill(): Promise<boolean> {
     const still = () =>
       this.#end === undefined &&
-      this.#inFlight === 0 &&
-      this.#finished.length === 0 &&
+      this.#inFlight.isEmpty() &&
       this.#calls.openCalls().length > 0 &&
       this.#calls.openCalls().every(({ wait }) => wait !== undefined);
     if (!still()) return false;
@@ -273,16 +277,12 @@ export class Hop {
     if (end.outcome === "stops") return this.#decide(end.end);
     if (end.outcome === "abandoned") return;
     if (end.outcome === "later")
-      return this.#waitForTry(call, new Date(this.#ledgerNowMs() + end.delayMs), end.tries);
-    if (!this.#mayWrite) {
-      const failed = await this.#writer.reject(call.id, end);
-      const error = failed === undefined ? undefined : describeFailure(failed).message.slice(0, 200);
-      this.#log.warn("a step ended after its claim was gone; its result is rejected evidence", {
-        step: call.id.name,
-        error,
-      });
-      return;
-    }
+      return this.#nextTries.wait(
+        call,
+        new Date(ledgerNowMs(this.#claim, this.#deps, this.#invocation) + end.delayMs),
+        end.tries,
+      );
+    if (!this.#mayWrite) return this.#reject(call, end);
     const answer = await this.#writer.write(call.id, end, tookMs);
     if (!answer.written) {
       if (answer.end.kind === "fenced") await this.#writer.reject(call.id, end);
@@ -293,6 +293,14 @@ export class Hop {
     }
     this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);
     await comeToRest();
+  }
+
+  /** The result of a fenced worker is evidence, and nothing else. */
+  async #reject(call: OpenCall, end: Parameters<JournalWriter["reject"]>[1]): Promise<void> {
+    const failed = await this.#writer.reject(call.id, end);
+    const error = failed === undefined ? undefined : describeFailure(failed).message.slice(0, 200);
+    const step = call.id.name;
+    this.#log.warn("a step ended after its claim was gone; its result is rejected evidence", { step, error });
   }
 
   #resolve(
@@ -310,61 +318,4 @@ export class Hop {
     if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));
     else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure));
   }
-
-  #start(call: OpenCall, run: (context: StepContext) => unknown): void {
-    if (this.#end !== undefined && this.#end.kind !== "returned") return;
-    const { clock } = this.#deps;
-    const options = call.step;
-    if (options === undefined) return;
-    const earlier = this.#material.retries.of(call.id);
-    const triesBefore = this.#tries.get(call.key) ?? earlier.triesBefore;
-    if (!this.#tries.has(call.key) && earlier.dueAt !== null && earlier.dueAt.getTime() > this.#ledgerNowMs())
-      return this.#waitForTry(call, earlier.dueAt, triesBefore);
-    const refused = whyNotNow(call.id.name, options.timeoutMs, this.#claim, this.#deps, this.#invocation);
-    if (refused !== undefined) return this.#decide(refused);
-    this.#inFlight += 1;
-    const startedMs = clock.monotonicMs();
-    const { claim, log, abort } = { claim: this.#claim, log: this.#log, abort: this.#abort };
-    const step = {
-      call: call.id,
-      claim,
-      run,
-      options,
-      hopSignal: abort.signal,
-      log,
-      effects: this.#material.effects,
-      triesBefore,
-      invocation: this.#invocation,
-    };
-    const carried = standIn({ hop: this, step: call.id.name }, () => liveStep(step, this.#deps));
-    void carried.then((end) => {
-      this.#inFlight -= 1;
-      this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });
-      this.#wake.resolve();
-    });
-  }
-
-  /** The step stands in a durable wait until its next try. Where the hop goes on for that long, it is made here. */
-  #waitForTry(call: OpenCall, dueAt: Date, tries: number): void {
-    call.wait = { owner: "timer", dueAt, tries };
-    this.#tries.set(call.key, tries);
-    const timer = setTimeout(
-      () => {
-        this.#timers.delete(timer);
-        call.wait = undefined;
-        call.start();
-        this.#wake.resolve();
-      },
-      Math.min(MAX_TIMER_MS, Math.max(0, dueAt.getTime() - this.#ledgerNowMs())),
-    );
-    this.#timers.add(timer);
-    this.#wake.resolve();
-  }
-
-  #ledgerNowMs(): number {
-    return ledgerNowMs(this.#claim, this.#deps, this.#invocation);
-  }
 }
-
-/** A timer of Node's that is longer fires at once (F52). A hop is over long before. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
