@@ -7,7 +7,7 @@ import { createRoles, type RoleOptions } from "./roles.ts";
 import { assertIdentifier, bindSchema } from "./statement.ts";
 
 /**
- * A ledger for tests: a schema of its own, whose clock can be moved. Nothing of the protocol is another than elsewhere; only
+ * A ledger for tests: a schema of its own, whose clock moves when it is told to, and hardly by itself. Nothing of the protocol is another than elsewhere; only
  * `ghouls.clock()` is replaced, which is there for that (design.md §3, Time). None of this is for a schema that is kept.
  */
 export interface ScratchLedger {
@@ -42,11 +42,17 @@ export interface ScratchOptions {
   readonly applicationRole?: string;
 }
 
+/**
+ * How much slower than the server's the clock of a scratch ledger goes by itself. It must go, because moments keep an
+ * order; and hardly, so that neither a slow test nor a breakpoint ends a lease, and delays add up to what they say.
+ */
+export const SLOWER = 100;
+
 const FIXTURES = `
-create table ghouls.test_clock (ahead interval not null);
-insert into ghouls.test_clock values ('0 seconds');
+create table ghouls.test_clock (at timestamptz not null, since timestamptz not null);
+insert into ghouls.test_clock values (statement_timestamp(), statement_timestamp());
 create or replace function ghouls.clock() returns timestamptz language sql stable parallel safe
-  as 'select statement_timestamp() + (select ahead from ghouls.test_clock)';
+  as 'select at + (statement_timestamp() - since) / ${SLOWER} from ghouls.test_clock';
 `;
 
 const MILLISECOND = "interval '1 millisecond'";
@@ -110,18 +116,26 @@ export async function createScratchLedger(options: ScratchOptions): Promise<Scra
   const { ask, close } = asking(connectionString);
   const inSchema = (text: string, values?: unknown[]) => ask(bindSchema(text, schema), values);
   const drop = async () => {
-    await ask(`drop schema if exists ${schema} cascade`);
-    await close();
+    try {
+      await ask(`drop schema if exists ${schema} cascade`);
+    } finally {
+      await close();
+    }
   };
+  let role: string;
   try {
-    const role = await roleThatMayCreate(ask);
+    role = await roleThatMayCreate(ask);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  try {
     const applicationRole = options.applicationRole ?? role;
     await migrate({ connectionString, schema, applicationRole });
     await inSchema(FIXTURES);
     await inSchema(`grant select on ghouls.test_clock to ${applicationRole}`);
   } catch (error) {
-    // Whatever keeps it from being dropped keeps it from being there.
-    await drop().catch(close);
+    await drop();
     throw error;
   }
   return {
@@ -133,14 +147,14 @@ export async function createScratchLedger(options: ScratchOptions): Promise<Scra
       return Number(row?.["now"]);
     },
     advance: async (milliseconds) => {
-      await inSchema(`update ghouls.test_clock set ahead = ahead + $1::double precision * ${MILLISECOND}`, [
+      await inSchema(`update ghouls.test_clock set at = at + $1::double precision * ${MILLISECOND}`, [
         milliseconds,
       ]);
     },
     advanceTo: async (epochMs) => {
       await inSchema(
-        `update ghouls.test_clock set ahead = ahead
-           + greatest(interval '0', to_timestamp($1::double precision / 1000) - ghouls.clock())`,
+        `update ghouls.test_clock
+         set at = at + greatest(interval '0', to_timestamp($1::double precision / 1000) - ghouls.clock())`,
         [epochMs],
       );
     },
@@ -151,7 +165,9 @@ export async function createScratchLedger(options: ScratchOptions): Promise<Scra
     },
     empty: async () => {
       await inSchema("truncate ghouls.runs, ghouls.evidence cascade");
-      await inSchema("update ghouls.test_clock set ahead = interval '0'");
+      await inSchema(
+        "update ghouls.test_clock set at = statement_timestamp(), since = statement_timestamp()",
+      );
     },
     drop,
   };
@@ -176,7 +192,7 @@ async function roleThatMayCreate(ask: Ask): Promise<string> {
 }
 
 /** A few connections for statements of a test's own, one transaction each. */
-function asking(connectionString: string): { readonly ask: Ask; close(): Promise<void> } {
+function asking(connectionString: string): { readonly ask: Ask; readonly close: () => Promise<void> } {
   const connections = new Connections({
     connectionString,
     maxConnections: 2,

@@ -48,7 +48,14 @@ export async function openDatabase(
   try {
     const { applicationUrl, migrationUrl } = await started;
     const scratch = await scratchIn({ applicationUrl, migrationUrl }, schema);
-    return { scratch, applicationUrl, close: () => scratch.drop().finally(leave) };
+    const close = async () => {
+      try {
+        await scratch.drop();
+      } finally {
+        await leave();
+      }
+    };
+    return { scratch, applicationUrl, close };
   } catch (error) {
     await leave();
     throw error;

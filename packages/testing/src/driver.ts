@@ -1,6 +1,6 @@
 import { setImmediate as macrotask } from "node:timers/promises";
 import { GhoulsError } from "@ghouls/core";
-import type { ScratchLedger } from "@ghouls/ledger/scratch";
+import type { NextDue, ScratchLedger } from "@ghouls/ledger/scratch";
 import type { Script } from "./script.ts";
 import type { TestQueue } from "./queue.ts";
 import type { Workers } from "./workers.ts";
@@ -22,9 +22,9 @@ export interface Goal<T> {
   readonly runIds: readonly string[] | undefined;
   /** Looks whether it is there, after everything that is due was carried on. Rejects where it will never be. */
   look(): Promise<{ readonly value: T } | undefined>;
-  /** Why nothing that is due brings it about. */
-  stuck(): Promise<Error>;
-  /** Where it asks for it: the clock moves up to this moment, and then it is there. In milliseconds since 1970. */
+  /** Why nothing that is due brings it about; absent where the clock moves for it in any case. */
+  readonly stuck?: () => Promise<Error>;
+  /** How far the clock moves for it, in milliseconds since 1970; where it is absent, as `skipTime` says. */
   readonly untilMs?: number;
 }
 
@@ -34,6 +34,8 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+/** What is due so little after the end of an advance counts as well: the code between two waits takes its time. */
+const GRACE_MS = 1_000;
 /** Moves in a row to another try of the same thing, before it is taken for what goes on for ever. */
 const MOST_REPEATS = 25;
 
@@ -72,6 +74,21 @@ export class Driver {
       this.#running = undefined;
     });
     return done.promise as Promise<T>;
+  }
+
+  /** Moves the clock forward by so many milliseconds, and carries every run on at each thing that is due on the way. */
+  async advance(milliseconds: number): Promise<void> {
+    const { scratch } = this.#options;
+    const untilMs = (await scratch.now()) + milliseconds;
+    await this.reach({
+      runIds: undefined,
+      untilMs,
+      look: async () => {
+        if ((await scratch.now()) < untilMs) return undefined;
+        const { definite } = await this.#due(undefined);
+        return definite !== undefined && definite <= untilMs + GRACE_MS ? undefined : { value: undefined };
+      },
+    });
   }
 
   /** What a test does to a run by itself: while it is under way the clock stands. */
@@ -117,7 +134,7 @@ export class Driver {
     if (next !== undefined) return this.#options.scratch.advanceTo(next);
     await Promise.all(
       looking.map(async (one) => {
-        const why = await one.goal.stuck();
+        const why = await one.goal.stuck?.();
         this.#settle(one, () => one.reject(why));
       }),
     );
@@ -164,16 +181,22 @@ export class Driver {
 
   /** The moment to which the clock may move now. */
   async #next(runIds: readonly string[] | undefined): Promise<number | undefined> {
-    const { scratch, script, skipTime } = this.#options;
     const limits = [...this.#pending].flatMap(({ goal }) => goal.untilMs ?? []);
-    if (!skipTime && limits.length === 0) return undefined;
-    const { definite, repeated } = await scratch.nextDue(runIds);
-    const sure = [...limits, definite, await script.nextDue(runIds)].filter((moment) => moment !== undefined);
-    if (sure.length === 0 && repeated !== undefined) {
-      this.#repeats += 1;
-      return this.#repeats > MOST_REPEATS ? undefined : repeated;
+    if (!this.#options.skipTime && limits.length === 0) return undefined;
+    const { definite, repeated } = await this.#due(runIds);
+    const due = earliest(definite, repeated);
+    if (limits.length > 0) {
+      return earliest(...limits.map((limit) => (due !== undefined && due <= limit + GRACE_MS ? due : limit)));
     }
-    return sure.length === 0 ? undefined : Math.min(...sure, repeated ?? Infinity);
+    if (definite !== undefined) return due;
+    this.#repeats += 1;
+    return this.#repeats > MOST_REPEATS ? undefined : repeated;
+  }
+
+  async #due(runIds: readonly string[] | undefined): Promise<NextDue> {
+    const { scratch, script } = this.#options;
+    const { definite, repeated } = await scratch.nextDue(runIds);
+    return { definite: earliest(definite, await script.nextDue(runIds)), repeated };
   }
 
   #runIds(): readonly string[] | undefined {
@@ -184,4 +207,9 @@ export class Driver {
   #settle(one: Pending, settle: () => void): void {
     if (this.#pending.delete(one)) settle();
   }
+}
+
+function earliest(...moments: (number | undefined)[]): number | undefined {
+  const known = moments.filter((moment) => moment !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }

@@ -1,5 +1,5 @@
 /** What a call of a lost worker meets: nothing of it reaches ledger or queue any more. */
-export class WorkerLostError extends Error {
+class WorkerLostError extends Error {
   constructor() {
     super("this worker was lost by its test");
     this.name = "WorkerLostError";

@@ -14,6 +14,7 @@ import {
   type ExecutionSettings,
 } from "@ghouls/engine";
 import { openLedger } from "@ghouls/ledger";
+import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
 import type { Database } from "./database.ts";
 import { TestQueue } from "./queue.ts";
@@ -97,6 +98,8 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     ...DEFAULT_EXECUTION_SETTINGS,
     // A step's next try is parked for, however near it is: nothing is waited for in real time.
     residentDelayMs: 0,
+    // By the worker's own clock: as long as elsewhere.
+    replayPatienceMs: DEFAULT_EXECUTION_SETTINGS.replayPatienceMs / SLOWER,
     leaseMs: durationMs(timing.lease),
     beatMs: durationMs(timing.beat),
     actsMarginSeconds: durationMs(timing.actsMargin) / 1_000,

@@ -48,7 +48,7 @@ export interface ScriptParts {
 interface Act {
   readonly key: string;
   readonly atMs: number;
-  carryOut(): Promise<unknown>;
+  readonly carryOut: () => Promise<unknown>;
 }
 
 const SIGNALLER: Actor = { subject: "service:script" };

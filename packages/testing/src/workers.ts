@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { GhoulsError, durationMs, parseMessage, type Clock } from "@ghouls/core";
 import { Publisher, work, type ExecutionDeps } from "@ghouls/engine";
+import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
 import { Lifeline } from "./lifeline.ts";
 import type { Taken, TestQueue } from "./queue.ts";
@@ -11,11 +12,8 @@ export interface WorkersOptions {
   readonly queue: TestQueue;
 }
 
-/** A worker that beats this often finds out within a second that it was lost. */
+/** A worker that looks this often at its clock finds out within a second that it was lost. */
 const BEAT_MS = 1_000;
-/** The longest that may pass between two looks at a worker's clock: a test that stands at a breakpoint loses no worker. */
-const LONGEST_STEP_MS = 5_000;
-
 /** Workers, one at a time and each in its place until it is lost: hops are the engine's own. */
 export class Workers {
   readonly #options: WorkersOptions;
@@ -104,16 +102,9 @@ export class Workers {
   }
 }
 
-/** A worker's own time. One that was lost finds its lease over, and ends whatever it still does. */
+/** A worker's own time goes as the ledger's does. One that was lost finds its lease over, and ends what it still does. */
 function clockOf(line: Lifeline, leaseMs: number): Clock {
-  const steady = (nowMs: () => number): (() => number) => {
-    let [last, time] = [nowMs(), nowMs()];
-    return () => {
-      const now = nowMs();
-      time += Math.min(Math.max(0, now - last), LONGEST_STEP_MS);
-      last = now;
-      return time + (line.isCut ? leaseMs : 0);
-    };
-  };
-  return { monotonicMs: steady(() => performance.now()), wallMs: steady(() => Date.now()) };
+  const beganMs = Date.now();
+  const passedMs = () => performance.now() / SLOWER + (line.isCut ? leaseMs : 0);
+  return { monotonicMs: passedMs, wallMs: () => beganMs + passedMs() };
 }

