@@ -129,18 +129,13 @@ async function startOwn(env: NodeJS.ProcessEnv): Promise<OwnServer> {
   // Not loaded where a server is there: the package brings one.
   const { startThrowawayPostgres } = await import("@ghouls/local/throwaway");
   const postgres = await startThrowawayPostgres({ env });
-  try {
-    const password = () => randomBytes(24).toString("base64url");
-    const migrator = { name: "ghouls_migrator", password: password() };
-    const application = { name: "ghouls_app", password: password() };
-    await createScratchRoles(postgres.adminUrl, { migrator, application });
-    return {
-      applicationUrl: postgres.urlFor(application),
-      migrationUrl: postgres.urlFor(migrator),
-      stop: () => postgres.stop(),
-    };
-  } catch (error) {
-    await postgres.stop();
-    throw error;
-  }
+  const password = () => randomBytes(24).toString("base64url");
+  const migrator = { name: "ghouls_migrator", password: password() };
+  const application = { name: "ghouls_app", password: password() };
+  await createScratchRoles(postgres.adminUrl, { migrator, application });
+  return {
+    applicationUrl: postgres.urlFor(application),
+    migrationUrl: postgres.urlFor(migrator),
+    stop: () => postgres.stop(),
+  };
 }

@@ -7,8 +7,7 @@ import {
   type Verdict,
   type wire,
 } from "@ghouls/core";
-import type { Actor } from "./actor.ts";
-import { principalOf } from "./actor.ts";
+import { principalOf, type Actor } from "./actor.ts";
 import type { Driver } from "./driver.ts";
 import { RunFailedError, RunWaitsError } from "./errors.ts";
 import { jsonTextOf } from "./json-text.ts";
@@ -103,25 +102,22 @@ export class TestRun<Output> {
    * @throws GhoulsError not_a_decider, consent_changed, consent_closed, besides what `consent` throws
    */
   async decide(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
-    const { tenantId, driver, consents, workers } = this.#parts;
-    const asked = (await this.consents()).filter((consent) => isTitled(title, consent));
-    const known = asked.find(({ status }) => status === "PENDING") ?? asked[0];
-    if (known === undefined && workers.isInside) {
+    const { driver, workers } = this.#parts;
+    const decided = await driver.act(this.#decideIfAsked(title, verdict, options));
+    if (decided !== undefined) return decided;
+    if (workers.isInside) {
       throw new GhoulsError("not_found", `the run has not asked for the consent ${String(title)}`, {
         fix: "Decide it in the test, where it can be waited for.",
       });
     }
-    const { consentId, digest } = known ?? (await this.consent(title));
-    const { as, comment } = options;
-    const word = { verdict, digest: options.digest ?? digest, ...(comment === undefined ? {} : { comment }) };
-    return driver.act(consents.decide(principalOf(tenantId, as), consentId, word));
+    return driver.act(this.#decide(await this.consent(title), verdict, options));
   }
 
   /**
    * Sends a signal. One that comes before it is waited for is kept until then.
    * @throws GhoulsError run_ended, idempotency_conflict, too_many_signals
    */
-  signal(name: string, payload?: unknown, options: SignalOptions = {}): Promise<wire.Signalled> {
+  async signal(name: string, payload?: unknown, options: SignalOptions = {}): Promise<wire.Signalled> {
     const { tenantId, driver, signals } = this.#parts;
     const { as = SIGNALLER, idempotencyKey } = options;
     return driver.act(
@@ -195,6 +191,27 @@ export class TestRun<Output> {
   async consents(): Promise<readonly wire.ConsentView[]> {
     const { consents, tenantId } = this.#parts;
     return (await consents.list(tenantId, { runId: this.id }, { limit: 200 })).consents;
+  }
+
+  /** Undefined where the run has never asked for it. One that is closed says so itself. */
+  async #decideIfAsked(
+    title: string | RegExp,
+    verdict: Verdict,
+    options: DecideOptions,
+  ): Promise<wire.Decided | undefined> {
+    const asked = (await this.consents()).filter((consent) => isTitled(title, consent));
+    const consent = asked.find(({ status }) => status === "PENDING") ?? asked[0];
+    return consent === undefined ? undefined : this.#decide(consent, verdict, options);
+  }
+
+  #decide(
+    { consentId, digest: shown }: wire.ConsentView,
+    verdict: Verdict,
+    { as, comment, digest = shown }: DecideOptions,
+  ): Promise<wire.Decided> {
+    const { consents, tenantId } = this.#parts;
+    const word = { verdict, digest, ...(comment === undefined ? {} : { comment }) };
+    return consents.decide(principalOf(tenantId, as), consentId, word);
   }
 
   #reach<T>(look: () => Promise<{ readonly value: T } | undefined>): Promise<T> {

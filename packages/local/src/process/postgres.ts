@@ -84,6 +84,8 @@ async function main(): Promise<void> {
   const [databaseDir = "", database = ""] = process.argv.slice(2);
   const password = process.env["GHOULS_POSTGRES_PASSWORD"] ?? "";
   leaveSignalsToHost();
+  // The server has something to say of its end, and a host that was killed does not listen.
+  for (const output of [process.stdout, process.stderr]) output.on("error", () => undefined);
   if (await isInitialised(databaseDir)) await endLeftover(databaseDir);
   await initialise(databaseDir, password);
   const { postgres, port } = await start(databaseDir, password);
