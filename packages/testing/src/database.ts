@@ -23,7 +23,7 @@ export interface Database {
   readonly scratch: ScratchLedger;
   readonly applicationUrl: string;
   /** Drops the schema, and stops the server where nothing else in this process uses it. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** The server of this process, and how many ledgers are in it. */
