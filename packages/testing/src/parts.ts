@@ -11,9 +11,14 @@ import {
   createReads,
   createSignals,
   reconcile,
+  type Admission,
+  type ConsentService,
+  type ControlService,
   type ExecutionSettings,
+  type ReadService,
+  type SignalService,
 } from "@ghouls/engine";
-import { openLedger } from "@ghouls/ledger";
+import { openLedger, type Ledger } from "@ghouls/ledger";
 import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
 import type { Database } from "./database.ts";
@@ -27,13 +32,24 @@ export interface PartsOptions {
 }
 
 /** What a process of Ghouls is made of, with the test's queue and clock. */
-export type Parts = ReturnType<typeof openParts>;
+export interface Parts {
+  readonly ledger: Ledger;
+  readonly queue: TestQueue;
+  readonly admission: Admission;
+  readonly reads: ReadService;
+  readonly consents: ConsentService;
+  readonly signals: SignalService;
+  readonly control: ControlService;
+  readonly workers: Workers;
+  /** Runs the passes, where one of them has something to do now. */
+  readonly reconcileIfDue: () => Promise<void>;
+}
 
 /** Connections of a test to its ledger. */
 const POOL_SIZE = 4;
 
 /** Opens the engine over a scratch ledger. No function, HTTP or AWS lies between it and the test. */
-export function openParts({ config, database: { scratch, applicationUrl }, log }: PartsOptions) {
+export function openParts({ config, database: { scratch, applicationUrl }, log }: PartsOptions): Parts {
   const { codec, decisionSources } = config;
   const ledger = openLedger({
     connectionString: applicationUrl,
@@ -72,7 +88,6 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
     signals: createSignals({ ...shared, publisher }),
     control: createControl({ ledger, publisher, settings }),
     workers: new Workers({ config, deps, queue }),
-    /** The passes, where one of them has something to do now. */
     reconcileIfDue: async () => {
       const dueInSeconds = await ledger.nextLook();
       if (dueInSeconds === null || dueInSeconds > 0) return;
