@@ -32,7 +32,7 @@ const ghouls = await startGhouls({ workflows: [purchase] });
 afterAll(() => ghouls.stop());
 afterEach(() => ghouls.reset());
 
-test("a purchase waits three days for legal, in far less than two seconds", async () => {
+test("a purchase waits three days for legal, in no time that a test would notice", async () => {
   const startedMs = performance.now();
   const run = await ghouls.submit(purchase, { amount: 900 });
   const consent = await run.consent("buy it");

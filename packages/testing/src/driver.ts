@@ -58,15 +58,7 @@ export class Driver {
 
   /** @throws GhoulsError invalid_request inside of a step, which would wait for itself */
   async reach<T>(goal: Goal<T>): Promise<T> {
-    if (this.#options.workers.isInside) {
-      throw new GhoulsError(
-        "invalid_request",
-        "a step cannot wait for a run, because its own run waits for it",
-        {
-          fix: "Send a signal or decide a consent from a step, and wait for runs in the test.",
-        },
-      );
-    }
+    this.#refuseInside();
     if (this.#ended !== undefined) throw this.#ended;
     const done = Promise.withResolvers<unknown>();
     this.#pending.add({ goal, resolve: done.resolve, reject: done.reject });
@@ -102,12 +94,27 @@ export class Driver {
     return act;
   }
 
-  /** Ends every call that waits, and comes to rest; from now on where `why` is given for good. */
+  /**
+   * Ends every call that waits, and comes to rest; those that come later as well, where it is for good.
+   * @throws GhoulsError invalid_request inside of a step
+   */
   async end(why: Error, forGood: boolean): Promise<void> {
+    this.#refuseInside();
     if (forGood) this.#ended = why;
     for (const one of this.#pending) this.#settle(one, () => one.reject(why));
     await this.#running;
     await Promise.all(this.#acts);
+  }
+
+  #refuseInside(): void {
+    if (!this.#options.workers.isInside) return;
+    throw new GhoulsError(
+      "invalid_request",
+      "a step cannot wait for runs, because its own run waits for it",
+      {
+        fix: "Send a signal or decide a consent from a step, and wait for runs in the test.",
+      },
+    );
   }
 
   async #run(): Promise<void> {

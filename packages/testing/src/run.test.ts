@@ -43,13 +43,21 @@ const calledBack = workflow({
     return ctx.waitForSignal("answer", { timeout: "1h" });
   },
 });
+const asksTwice = workflow({
+  ...base,
+  name: "asks-twice",
+  run: async (ctx) => [
+    (await ctx.consent("ship it", { deciders: ["role:legal"] })).outcome,
+    (await ctx.consent("ship it", { deciders: ["role:legal"] })).outcome,
+  ],
+});
 let onAsk = (): unknown => undefined;
 
 const logged: string[] = [];
 const hear = (message: string) => void logged.push(message);
 const db = await databaseOfTheRun();
 const ghouls = await startGhouls({
-  config: defineConfig({ workflows: [asks, greets, fails, calledBack] }),
+  config: defineConfig({ workflows: [asks, greets, fails, calledBack, asksTwice] }),
   as: ADA,
   log: { debug: hear, info: hear, warn: hear, error: hear },
 });
@@ -168,6 +176,13 @@ describe("a consent", () => {
     await expect(run.consent("ship it")).rejects.toMatchObject({ code: "run_ended" });
     await expect(run.consent()).rejects.toThrow("the run is DONE, and a consent is not open");
   });
+});
+
+test("a consent of the same title that comes later is decided, and not the one that is closed", async () => {
+  const run = await ghouls.submit(asksTwice, {});
+  await run.decide("ship it", "grant", { as: GRACE });
+  await run.decide("ship it", "deny", { as: GRACE });
+  expect(await run.result()).toEqual(["GRANTED", "DENIED"]);
 });
 
 describe("a step of a test may call back", () => {

@@ -103,14 +103,17 @@ export class TestRun<Output> {
    */
   async decide(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
     const { driver, workers } = this.#parts;
-    const decided = await driver.act(this.#decideIfAsked(title, verdict, options));
+    const decide = (which: "open" | "any") => driver.act(this.#decideIfAsked(title, which, verdict, options));
+    const decided = await decide("open");
     if (decided !== undefined) return decided;
     if (workers.isInside) {
-      throw new GhoulsError("not_found", `the run has not asked for the consent ${String(title)}`, {
+      throw new GhoulsError("not_found", `the consent ${String(title)} is not open`, {
         fix: "Decide it in the test, where it can be waited for.",
       });
     }
-    return driver.act(this.#decide(await this.consent(title), verdict, options));
+    // The run may be about to ask; where it has asked before and does not now, the closed one says why.
+    await this.carryOn();
+    return (await decide("open")) ?? (await decide("any")) ?? this.#decideNext(title, verdict, options);
   }
 
   /**
@@ -193,15 +196,22 @@ export class TestRun<Output> {
     return (await consents.list(tenantId, { runId: this.id }, { limit: 200 })).consents;
   }
 
-  /** Undefined where the run has never asked for it. One that is closed says so itself. */
+  /** Undefined where there is none. One that is closed refuses by itself. */
   async #decideIfAsked(
     title: string | RegExp,
+    which: "open" | "any",
     verdict: Verdict,
     options: DecideOptions,
   ): Promise<wire.Decided | undefined> {
-    const asked = (await this.consents()).filter((consent) => isTitled(title, consent));
-    const consent = asked.find(({ status }) => status === "PENDING") ?? asked[0];
+    const consent = (await this.consents()).find(
+      (one) => isTitled(title, one) && (which === "any" || one.status === "PENDING"),
+    );
     return consent === undefined ? undefined : this.#decide(consent, verdict, options);
+  }
+
+  async #decideNext(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
+    const consent = await this.consent(title);
+    return this.#parts.driver.act(this.#decide(consent, verdict, options));
   }
 
   #decide(

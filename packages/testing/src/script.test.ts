@@ -114,8 +114,11 @@ describe("a script", () => {
     await expect(run.result()).rejects.toMatchObject({ code: "not_a_decider" });
   });
 
-  test("with a time that is none is refused when it is written", () => {
+  test("with a time that is none is refused when it is written, before anything is started", async () => {
     const soon = { name: "paid", after: "soon" as "1s" };
+    await expect(startGhouls({ workflows: [ship], script: { signals: [soon] } })).rejects.toMatchObject({
+      code: "configuration_invalid",
+    });
     expect(() => ghouls.script({ signals: [soon] })).toThrow('"soon" is not a duration');
   });
 });

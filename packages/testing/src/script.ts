@@ -45,6 +45,11 @@ export interface ScriptParts {
   readonly runIds: () => readonly string[];
 }
 
+/** @throws GhoulsError configuration_invalid for an `after` that is no duration */
+export function assertScript({ consents = [], signals = [] }: ScriptOptions): void {
+  for (const { after } of [...consents, ...signals]) if (after !== undefined) durationMs(after);
+}
+
 interface Act {
   readonly key: string;
   readonly atMs: number;
@@ -63,20 +68,20 @@ export class Script {
   #consents: ScriptedConsent[] = [];
   #signals: ScriptedSignal[] = [];
 
-  constructor(parts: ScriptParts, options: ScriptOptions = {}) {
+  constructor(parts: ScriptParts, options: ScriptOptions) {
     this.#parts = parts;
     this.add(options);
   }
 
   /** @throws GhoulsError configuration_invalid for an `after` that is no duration */
-  add({ consents = [], signals = [] }: ScriptOptions): void {
-    for (const { after } of [...consents, ...signals]) if (after !== undefined) durationMs(after);
-    this.#consents.push(...consents);
-    this.#signals.push(...signals);
+  add(options: ScriptOptions): void {
+    assertScript(options);
+    this.#consents.push(...(options.consents ?? []));
+    this.#signals.push(...(options.signals ?? []));
   }
 
   /** Begins anew with these entries. */
-  reset(options: ScriptOptions = {}): void {
+  reset(options: ScriptOptions): void {
     this.#consents = [];
     this.#signals = [];
     this.#done.clear();

@@ -16,7 +16,7 @@ import { requestTextOf } from "./json-text.ts";
 import { openParts } from "./parts.ts";
 import type { QueueControls } from "./queue.ts";
 import { TestRun } from "./run.ts";
-import { Script, type ScriptOptions } from "./script.ts";
+import { Script, assertScript, type ScriptOptions } from "./script.ts";
 import { keepingWarnings } from "./warnings.ts";
 
 export type StartOptions = ({ readonly workflows: readonly AnyWorkflow[] } | { readonly config: Config }) & {
@@ -87,6 +87,8 @@ const TESTER: Actor = { subject: "user:tester", roles: ["operator"] };
  */
 export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
   const config = "config" in options ? options.config : defineConfig({ workflows: options.workflows });
+  const { script: scripted = {}, skipTime = true } = options;
+  assertScript(scripted);
   const warnings = keepingWarnings(options.log);
   const database = await openDatabase(options.databaseUrl, process.env);
   const { scratch } = database;
@@ -95,9 +97,8 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
   const runIds = new Set<string>();
   const script = new Script(
     { ...parts, tenantId: TENANT, nowMs: () => scratch.now(), runIds: () => [...runIds] },
-    options.script,
+    scripted,
   );
-  const skipTime = options.skipTime ?? true;
   const driver = new Driver({ scratch, queue, workers, script, reconcileIfDue, skipTime });
 
   const clock: TestClock = {
@@ -128,7 +129,7 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
       await scratch.empty();
       queue.clear();
       workers.forgetCrashes();
-      script.reset(options.script);
+      script.reset(scripted);
       warnings.clear();
       runIds.clear();
     },

@@ -1,4 +1,4 @@
-import { workflow } from "ghouls";
+import { defineConfig, workflow, type SourceAnswer } from "ghouls";
 import * as z from "zod";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { RunFailedError, RunWaitsError } from "./errors.ts";
@@ -58,6 +58,11 @@ const asksTwo = workflow({
   ...base,
   name: "asks-two",
   run: async (ctx) => (await ctx.consent("ship it", { deciders: ["role:legal"], quorum: 2 })).outcome,
+});
+const asksTickets = workflow({
+  ...base,
+  name: "asks-tickets",
+  run: async (ctx) => (await ctx.consent("ship it", { deciders: ["role:legal"], source: "tickets" })).outcome,
 });
 const countsForEver = workflow({
   ...base,
@@ -152,6 +157,39 @@ describe("the clock", () => {
   });
 });
 
+describe("a decision source", () => {
+  const asked: string[] = [];
+  const config = (answers: () => SourceAnswer) =>
+    defineConfig({
+      workflows: [asksTickets],
+      decisionSources: {
+        tickets: {
+          lookUp: ({ title }) => {
+            asked.push(title);
+            return Promise.resolve(answers());
+          },
+        },
+      },
+    });
+
+  test("is asked again and again by the ledger's clock, until it answers", async () => {
+    asked.length = 0;
+    const pending = { outcome: "pending" } as const;
+    await using own = await startGhouls({
+      config: config(() => (asked.length < 3 ? pending : { outcome: "grant", by: "grace" })),
+    });
+    const run = await own.submit(asksTickets, {});
+    expect(await run.result()).toBe("GRANTED");
+    expect(asked).toEqual(["ship it", "ship it", "ship it"]);
+  });
+
+  test("that never answers is given up", async () => {
+    await using own = await startGhouls({ config: config(() => ({ outcome: "pending" })) });
+    const run = await own.submit(asksTickets, {});
+    await expect(run.result()).rejects.toThrow('it waits for the consent "ship it"');
+  });
+});
+
 describe("where nothing will ever come", () => {
   test("result() says at once what the run waits for, and what to write", async () => {
     const run = await ghouls.submit(asksTwo, {});
@@ -179,20 +217,27 @@ describe("where nothing will ever come", () => {
 
 describe("a call that waits", () => {
   test("is refused inside of a step, whose run would wait for itself", async () => {
-    let refused: unknown;
+    const refused: unknown[] = [];
+    const keep = (error: unknown) => void refused.push(error);
     const asks = workflow({
       ...base,
       name: "asks-inside",
       run: (ctx) =>
         ctx.step("inside", async () => {
-          refused = await run.result().catch((error: unknown) => error);
+          await run.result().catch(keep);
+          await own.clock.advance("1h").catch(keep);
+          await own.reset().catch(keep);
           await run.signal("said");
         }),
     });
     await using own = await startGhouls({ workflows: [asks] });
     const run = await own.submit(asks, {});
     await run.result();
-    expect(refused).toMatchObject({ code: "invalid_request" });
+    expect(refused).toEqual([
+      expect.objectContaining({ code: "invalid_request" }),
+      expect.objectContaining({ code: "invalid_request" }),
+      expect.objectContaining({ code: "invalid_request" }),
+    ]);
   });
 
   test("is told that its run was forgotten, and one that runs for ever ends with its Ghouls", async () => {
