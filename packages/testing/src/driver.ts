@@ -1,6 +1,7 @@
 import { setImmediate as macrotask } from "node:timers/promises";
 import { GhoulsError } from "@ghouls/core";
 import type { NextDue, ScratchLedger } from "@ghouls/ledger/scratch";
+import { refuseFakedTimers } from "./faked-timers.ts";
 import type { Script } from "./script.ts";
 import type { TestQueue } from "./queue.ts";
 import type { Workers } from "./workers.ts";
@@ -59,6 +60,7 @@ export class Driver {
   /** @throws GhoulsError invalid_request inside of a step, which would wait for itself */
   async reach<T>(goal: Goal<T>): Promise<T> {
     this.#refuseInside();
+    refuseFakedTimers();
     if (this.#ended !== undefined) throw this.#ended;
     const done = Promise.withResolvers<unknown>();
     this.#pending.add({ goal, resolve: done.resolve, reject: done.reject });

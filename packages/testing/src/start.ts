@@ -12,6 +12,7 @@ import { defineConfig, type Config } from "ghouls";
 import { principalOf, type Actor } from "./actor.ts";
 import { openDatabase } from "./database.ts";
 import { Driver } from "./driver.ts";
+import { refuseFakedTimers } from "./faked-timers.ts";
 import { requestTextOf } from "./json-text.ts";
 import { openParts } from "./parts.ts";
 import type { QueueControls } from "./queue.ts";
@@ -114,6 +115,7 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
   };
   const ghouls: TestGhouls = {
     submit: async (workflow, input, { as = options.as ?? TESTER, idempotencyKey, ...how } = {}) => {
+      refuseFakedTimers();
       const { name, version } = workflow;
       const request = requestOf({ workflow: name, version, input, ...how }, idempotencyKey);
       const { runId } = await driver.act(admission.admit(principalOf(TENANT, as), request));

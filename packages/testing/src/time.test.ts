@@ -1,6 +1,6 @@
 import { defineConfig, workflow, type SourceAnswer } from "ghouls";
 import * as z from "zod";
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { RunFailedError, RunWaitsError } from "./errors.ts";
 import { databaseOfTheRun } from "./server.support.ts";
 import { startGhouls } from "./start.ts";
@@ -212,6 +212,25 @@ describe("where nothing will ever come", () => {
         'the signal "paid"; send it with run.signal("paid", …) or script it',
       );
     }
+  });
+});
+
+describe("a test that fakes time itself", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("is told so, where timers are faked: nothing would ever come", async () => {
+    const run = await ghouls.submit(twoNaps, {});
+    vi.useFakeTimers();
+    await expect(run.result()).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(ghouls.submit(twoNaps, {})).rejects.toThrow("timers of this process are faked");
+  });
+
+  test("may fake Date alone, which no run looks at", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: 0 });
+    const run = await ghouls.submit(twoNaps, {});
+    expect(await run.result()).toMatchObject({ hours: 48 });
   });
 });
 
