@@ -8,7 +8,7 @@ const purchase = workflow({
   name: "purchase",
   version: 1,
   onWorkerLoss: "resume",
-  input: z.object({ amount: z.number() }),
+  input: z.object({ amount: z.number(), currency: z.string().default("EUR") }),
   output: z.object({ bought: z.boolean(), amount: z.number() }),
   run: async (ctx, { amount }) => {
     await ctx.step("reserve", () => amount);

@@ -57,9 +57,9 @@ export interface TestGhouls {
    * Admits a run. Nothing of it runs before a call that waits for it.
    * @throws GhoulsError unknown_workflow, input_invalid, idempotency_conflict, as an admission over the API
    */
-  submit<Input, Output>(
-    workflow: WorkflowDefinition<Input, Output>,
-    input: Input,
+  submit<Input, Output, Asked>(
+    workflow: WorkflowDefinition<Input, Output, Asked>,
+    input: Asked,
     options?: SubmitOptions,
   ): Promise<TestRun<Output>>;
   readonly clock: TestClock;
