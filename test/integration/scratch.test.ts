@@ -57,6 +57,21 @@ describe("what is due next", () => {
     expect(await inSeconds()).toEqual({ definite: undefined, repeated: undefined });
   });
 
+  test("comes with how far the runs are, which another delivery is no part of", async () => {
+    const [one, other] = [await makeRun(db, { status: "RUNNING" }), await makeRun(db, {})];
+    const progress = async () => (await scratch.nextDue([one.runId])).progress;
+    const before = await progress();
+    expect(before).toContain("RUNNING");
+    await db.admin("update ghouls.runs set status = 'RUNNING', started_at = created_at where run_id = $1", [
+      other.runId,
+    ]);
+    await db.admin("update ghouls.deliveries set publications = 5");
+    expect(await progress()).toBe(before);
+    await db.admin("update ghouls.runs set journal_length = 1 where run_id = $1", [one.runId]);
+    expect(await progress()).not.toBe(before);
+    expect((await scratch.nextDue([])).progress).toBe("");
+  });
+
   test("is the end of a lease and of a hold, and the next publication, which may say the same again", async () => {
     const claimed = await makeRun(db, { status: "RUNNING" });
     await db.admin("update ghouls.deliveries set lease_until = ghouls.clock() + interval '100 seconds'");

@@ -30,8 +30,10 @@ export interface ScratchLedger {
 export interface NextDue {
   /** A timer, an expiry, a deadline, the end of a lease or of what a lost worker may still do: it brings something about. */
   readonly definite: number | undefined;
-  /** Another publication, or another look at something that may say the same again. */
+  /** Another publication, delivery or look, which may come to the same as the one before. */
   readonly repeated: number | undefined;
+  /** How far these runs are: another text where one of them has moved, other than by being delivered again. */
+  readonly progress: string;
 }
 
 export interface ScratchOptions {
@@ -60,7 +62,11 @@ const OF_THESE = (column: string) => `($1::uuid[] is null or ${column} = any($1:
 
 const NEXT_DUE = `
 select ceil(extract(epoch from min(due_at) filter (where definite)) * 1000)::double precision as definite,
-  ceil(extract(epoch from min(due_at) filter (where not definite)) * 1000)::double precision as repeated
+  ceil(extract(epoch from min(due_at) filter (where not definite)) * 1000)::double precision as repeated,
+  (select coalesce(string_agg(concat_ws(' ', run.run_id, run.status, run.journal_length, run.epoch, run.losses, run.open_items),
+      ', ' order by run.run_id), '')
+    from ghouls.runs run
+    where ${OF_THESE("run.run_id")}) as progress
 from (
   select a.due_at, true as definite
   from ghouls.arms a
@@ -72,7 +78,8 @@ from (
   from ghouls.runs run
   where run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null and ${OF_THESE("run.run_id")}
   union all
-  select case d.status when 'CLAIMED' then d.lease_until when 'HELD' then d.hold_expires_at else d.due_at end, true
+  select case d.status when 'CLAIMED' then d.lease_until when 'HELD' then d.hold_expires_at else d.due_at end,
+    d.status <> 'PENDING'
   from ghouls.deliveries d
   where d.status in ('CLAIMED', 'HELD', 'PENDING') and ${OF_THESE("d.run_id")}
   union all
@@ -161,7 +168,11 @@ export async function createScratchLedger(options: ScratchOptions): Promise<Scra
     nextDue: async (runIds) => {
       const [row] = await inSchema(NEXT_DUE, [runIds ?? null]);
       const moment = (value: unknown) => (value === null ? undefined : Number(value));
-      return { definite: moment(row?.["definite"]), repeated: moment(row?.["repeated"]) };
+      return {
+        definite: moment(row?.["definite"]),
+        repeated: moment(row?.["repeated"]),
+        progress: String(row?.["progress"]),
+      };
     },
     empty: async () => {
       await inSchema("truncate ghouls.runs, ghouls.evidence cascade");

@@ -37,8 +37,10 @@ interface Pending {
 
 /** What is due so little after the end of an advance counts as well: the code between two waits takes its time. */
 const GRACE_MS = 1_000;
-/** Moves in a row to another try of the same thing, before it is taken for what goes on for ever. */
-const MOST_REPEATS = 25;
+/** Moves in a row that bring no run further, before it is taken for what goes on for ever. */
+const MOST_IDLE_MOVES = 25;
+/** The same where there is a moment that will bring one further: until then somebody may be asked again and again. */
+const MOST_IDLE_MOVES_TO_A_MOMENT = 2_000;
 
 /**
  * Carries runs on, in turns: messages that are due go through a worker, one after the other, and the passes find what else
@@ -50,7 +52,8 @@ export class Driver {
   readonly #pending = new Set<Pending>();
   readonly #acts = new Set<Promise<unknown>>();
   #running: Promise<void> | undefined;
-  #repeats = 0;
+  #progress = "";
+  #idleMoves = 0;
   #ended: Error | undefined;
 
   constructor(options: DriverOptions) {
@@ -163,7 +166,6 @@ export class Driver {
       ) {
         await workers.carry(message);
         worked = true;
-        this.#repeats = 0;
       }
       const before = queue.published.length;
       await reconcileIfDue();
@@ -184,7 +186,7 @@ export class Driver {
       }
       any = true;
     }
-    if (any) this.#repeats = 0;
+    if (any) this.#idleMoves = 0;
     return any;
   }
 
@@ -192,20 +194,21 @@ export class Driver {
   async #next(runIds: readonly string[] | undefined): Promise<number | undefined> {
     const limits = [...this.#pending].flatMap(({ goal }) => goal.untilMs ?? []);
     if (!this.#options.skipTime && limits.length === 0) return undefined;
-    const { definite, repeated } = await this.#due(runIds);
+    const { definite, repeated, progress } = await this.#due(runIds);
     const due = earliest(definite, repeated);
     if (limits.length > 0) {
       return earliest(...limits.map((limit) => (due !== undefined && due <= limit + GRACE_MS ? due : limit)));
     }
-    if (definite !== undefined) return due;
-    this.#repeats += 1;
-    return this.#repeats > MOST_REPEATS ? undefined : repeated;
+    this.#idleMoves = progress === this.#progress ? this.#idleMoves + 1 : 0;
+    this.#progress = progress;
+    const most = definite === undefined ? MOST_IDLE_MOVES : MOST_IDLE_MOVES_TO_A_MOMENT;
+    return this.#idleMoves > most ? undefined : due;
   }
 
   async #due(runIds: readonly string[] | undefined): Promise<NextDue> {
     const { scratch, script } = this.#options;
-    const { definite, repeated } = await scratch.nextDue(runIds);
-    return { definite: earliest(definite, await script.nextDue(runIds)), repeated };
+    const next = await scratch.nextDue(runIds);
+    return { ...next, definite: earliest(next.definite, await script.nextDue(runIds)) };
   }
 
   #runIds(): readonly string[] | undefined {

@@ -107,9 +107,8 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
     advance: async (duration) => driver.advance(durationMs(duration)),
   };
 
-  let stopping: Promise<void> | undefined;
-  const stop = async () => {
-    await driver.end(new GhoulsError("invalid_request", "this Ghouls has been stopped"), true);
+  let closing: Promise<void> | undefined;
+  const close = async () => {
     await parts.ledger.close();
     await database.close();
   };
@@ -135,7 +134,10 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
       warnings.clear();
       runIds.clear();
     },
-    stop: () => (stopping ??= stop()),
+    stop: async () => {
+      await driver.end(new GhoulsError("invalid_request", "this Ghouls has been stopped"), true);
+      await (closing ??= close());
+    },
     [Symbol.asyncDispose]: () => ghouls.stop(),
   };
   return ghouls;

@@ -1,4 +1,4 @@
-import { defineConfig, workflow, type SourceAnswer } from "ghouls";
+import { defineConfig, workflow, type Codec, type SourceAnswer } from "ghouls";
 import * as z from "zod";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { RunFailedError, RunWaitsError } from "./errors.ts";
@@ -203,6 +203,19 @@ describe("where nothing will ever come", () => {
     expect(await run.result()).toBe("GRANTED");
   });
 
+  test("a delivery that goes back again and again is given up, with what was warned of", async () => {
+    const codec: Codec = {
+      encode: (text) => Promise.resolve(text),
+      decode: (stored, { kind }) =>
+        kind === "result" ? Promise.reject(new Error("the key is gone")) : Promise.resolve(stored),
+    };
+    await using own = await startGhouls({ config: defineConfig({ workflows: [twoNaps], codec }) });
+    const run = await own.submit(twoNaps, {});
+    await expect(run.result()).rejects.toThrow(
+      /is QUEUED: nothing is due that would bring it further\n {2}log: a payload could not be decoded/,
+    );
+  });
+
   test("it says so of a signal, for each that waits for one", async () => {
     const runs = [await ghouls.submit(listens, {}), await ghouls.submit(listens, {})];
     const ends = await Promise.allSettled(runs.map((run) => run.result()));
@@ -246,6 +259,7 @@ describe("a call that waits", () => {
           await run.result().catch(keep);
           await own.clock.advance("1h").catch(keep);
           await own.reset().catch(keep);
+          await own.stop().catch(keep);
           await run.signal("said");
         }),
     });
@@ -253,6 +267,7 @@ describe("a call that waits", () => {
     const run = await own.submit(asks, {});
     await run.result();
     expect(refused).toEqual([
+      expect.objectContaining({ code: "invalid_request" }),
       expect.objectContaining({ code: "invalid_request" }),
       expect.objectContaining({ code: "invalid_request" }),
       expect.objectContaining({ code: "invalid_request" }),

@@ -14,6 +14,7 @@ export interface WorkersOptions {
 
 /** A worker that looks this often at its clock finds out within a second that it was lost. */
 const BEAT_MS = 1_000;
+
 /** Workers, one at a time and each in its place until it is lost: hops are the engine's own. */
 export class Workers {
   readonly #options: WorkersOptions;
