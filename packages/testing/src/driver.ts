@@ -8,9 +8,9 @@ import type { Workers } from "./workers.ts";
 
 export interface DriverOptions {
   readonly scratch: Pick<ScratchLedger, "now" | "nextDue" | "advanceTo">;
-  readonly queue: TestQueue;
-  readonly workers: Workers;
-  readonly script: Script;
+  readonly queue: Pick<TestQueue, "take" | "published">;
+  readonly workers: Pick<Workers, "carry" | "isInside">;
+  readonly script: Pick<Script, "actIfDue" | "nextDue">;
   /** Runs the reconciler's passes where something is due for them. */
   readonly reconcileIfDue: () => Promise<void>;
   /** Whether the clock moves by itself to what is due next. */

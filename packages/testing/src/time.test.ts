@@ -1,4 +1,5 @@
-import { defineConfig, workflow, type Codec, type SourceAnswer } from "ghouls";
+import { setTimeout as delay } from "node:timers/promises";
+import { defineConfig, notDone, workflow, type Codec, type SourceAnswer } from "ghouls";
 import * as z from "zod";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { RunFailedError, RunWaitsError } from "./errors.ts";
@@ -18,6 +19,16 @@ const twoNaps = workflow({
     const first = await ctx.step("between", () => called.push("between"));
     await ctx.sleep("1d", { name: "second" });
     return { first, hours: Math.round((ctx.now().getTime() - began) / HOUR_MS) };
+  },
+});
+const slow = workflow({
+  ...base,
+  name: "slow",
+  run: async (ctx) => {
+    await ctx.sleep("1h", { name: "first" });
+    // What real code takes, between two waits.
+    await ctx.step("work", () => delay(300));
+    await ctx.sleep("1h", { name: "second" });
   },
 });
 const nap = workflow({
@@ -41,6 +52,19 @@ const flaky = workflow({
         return tryNumber;
       },
       { tries: 4, backoff: { initial: "9s" } },
+    ),
+});
+const flakyOnce = workflow({
+  ...base,
+  name: "flaky-once",
+  run: (ctx) =>
+    ctx.step(
+      "pay",
+      ({ tryNumber }) => {
+        if (tryNumber < 3) throw notDone(new Error("the bank is closed"));
+        return tryNumber;
+      },
+      { effect: "once", tries: 3, backoff: { initial: "9s" } },
     ),
 });
 const listens = workflow({
@@ -73,7 +97,7 @@ const countsForEver = workflow({
   },
 });
 
-const workflows = [twoNaps, nap, flaky, listens, deadlined, asksTwo, countsForEver];
+const workflows = [twoNaps, slow, nap, flaky, flakyOnce, listens, deadlined, asksTwo, countsForEver];
 await databaseOfTheRun();
 const ghouls = await startGhouls({ workflows });
 afterAll(() => ghouls.stop());
@@ -104,6 +128,14 @@ describe("the clock", () => {
     });
   });
 
+  test("adds up: what code takes between two waits keeps none from being due in its hour", async () => {
+    const run = await ghouls.submit(slow, {});
+    await run.carryOn();
+    await ghouls.clock.advance("90m");
+    await ghouls.clock.advance("30m");
+    expect(await run.status()).toBe("DONE");
+  });
+
   test("goes to the earliest of several runs that are waited for, whoever was asked first", async () => {
     const [long, short] = [await ghouls.submit(nap, { hours: 9 }), await ghouls.submit(nap, { hours: 1 })];
     const [late, soon] = await Promise.all([long.result(), short.result()]);
@@ -114,8 +146,9 @@ describe("the clock", () => {
   test("does not wait for a step's next try, however near it is", async () => {
     const run = await ghouls.submit(flaky, {});
     const startedMs = performance.now();
+    expect(await (await ghouls.submit(flakyOnce, {})).result()).toBe(3);
     expect(await run.result()).toBe(4);
-    // The delays come to 14 seconds at least.
+    // The delays come to 20 seconds at least.
     expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect(await run.steps()).toEqual([{ kind: "step", name: "flaky", outcome: "ok", tries: 4 }]);
   });
