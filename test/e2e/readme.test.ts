@@ -19,6 +19,13 @@ test("the README's first workflow is the example that npm start runs", async () 
   expect(await read("README.md")).toContain(await read("packages/workflows/src/hello.ts"));
 });
 
+test.each(["purchase.ts", "purchase.test.ts"])(
+  "the README's %s is the file that its tests run",
+  async (name) => {
+    expect(await read("README.md")).toContain((await read(`packages/workflows/src/${name}`)).trimEnd());
+  },
+);
+
 test("every command of the changelog and the README exists", async () => {
   const { run } = await import("@ghouls/cli");
   vi.spyOn(process.stdout, "write").mockReturnValue(true);

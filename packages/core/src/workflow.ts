@@ -97,13 +97,14 @@ export interface WorkflowContext {
 /** What becomes of a run whose worker was lost: "resume" is the author's word that steps may be repeated. */
 export type OnWorkerLoss = "resume" | "fail";
 
-export interface WorkflowDefinition<Input = unknown, Output = unknown> {
+/** `Asked` is what is sent to be its input: before defaults and transformations of the schema. */
+export interface WorkflowDefinition<Input = unknown, Output = unknown, Asked = Input> {
   readonly name: string;
   readonly version: number;
   readonly onWorkerLoss: OnWorkerLoss;
   readonly queue: string | undefined;
   readonly deadlineMs: number | undefined;
-  readonly input: z.ZodType<Input>;
+  readonly input: z.ZodType<Input, Asked>;
   readonly output: z.ZodType<Output> | undefined;
   /** The module that defines it, as a file URL or path; from it the digest is computed. */
   readonly module: string | undefined;

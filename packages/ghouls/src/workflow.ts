@@ -55,7 +55,7 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/i;
  */
 export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
   options: WorkflowOptions<Input, Output>,
-): WorkflowDefinition<z.output<Input>, z.output<Output>> {
+): WorkflowDefinition<z.output<Input>, z.output<Output>, z.input<Input>> {
   const refuse = (message: string, fix: string) =>
     new GhoulsError("configuration_invalid", `workflow "${String(options.name)}": ${message}`, { fix });
   if (typeof options.name !== "string" || !NAME.test(options.name)) {
@@ -98,7 +98,7 @@ export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
     onWorkerLoss: options.onWorkerLoss,
     queue: options.queue,
     deadlineMs: options.deadline === undefined ? undefined : durationMs(options.deadline),
-    input: options.input as unknown as z.ZodType<z.output<Input>>,
+    input: options.input as unknown as z.ZodType<z.output<Input>, z.input<Input>>,
     output: options.output as unknown as z.ZodType<z.output<Output>> | undefined,
     accepts: [...new Set(accepts)],
     module: pathOf(options.module ?? callerOf(workflow)),

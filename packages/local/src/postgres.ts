@@ -6,6 +6,8 @@ import type { HostLog } from "./log.ts";
 import { endLeftover, postmasterOf } from "./postmaster.ts";
 
 const DATABASE = "ghouls";
+/** The keeper's word for it. */
+const THROW_AWAY = "throw-away";
 /** Time for PostgreSQL's own fast shutdown, in milliseconds. */
 const STOP_MS = 10_000;
 
@@ -16,6 +18,8 @@ export interface PostgresOptions {
   readonly password: string;
   readonly env: NodeJS.ProcessEnv;
   readonly log: HostLog;
+  /** Whether what is committed may be lost with the machine, and the data folder goes with the server. */
+  readonly throwAway?: boolean;
 }
 
 export interface Postgres {
@@ -43,7 +47,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const child = startChild({
     source: "postgres",
     entry: entryPoint("postgres"),
-    args: [databaseDir, DATABASE],
+    args: [databaseDir, DATABASE, ...(options.throwAway === true ? [THROW_AWAY] : [])],
     env: { ...options.env, GHOULS_POSTGRES_PASSWORD: options.password },
     log: options.log,
   });

@@ -1,4 +1,4 @@
-import { PUBLISHER_GRACE_SECONDS } from "@ghouls/core";
+import { LONGEST_RESIDENT_DELAY_MS, PUBLISHER_GRACE_SECONDS } from "@ghouls/core";
 import type {
   Claim,
   Clock,
@@ -44,6 +44,8 @@ export interface ExecutionSettings {
   readonly replayPatienceMs: number;
   /** What a step leaves of the invocation for journaling and settling, in milliseconds. */
   readonly settleReserveMs: number;
+  /** A longer delay before a step's next try parks the run, in milliseconds. */
+  readonly residentDelayMs: number;
   /** How long after its timeout a step may go on before a person is asked, in milliseconds. */
   readonly overdueAfterMs: number;
   /** What a request that was sent may still do after the process has gone, in seconds. */
@@ -73,6 +75,7 @@ export interface ExecutionSettings {
 export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   replayPatienceMs: 1_000,
   settleReserveMs: 2_000,
+  residentDelayMs: LONGEST_RESIDENT_DELAY_MS,
   overdueAfterMs: 60_000,
   actsMarginSeconds: 60,
   leaseMs: 120_000,

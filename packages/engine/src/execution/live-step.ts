@@ -82,6 +82,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
           triesBefore: step.triesBefore,
           idempotencyKey: idempotencyKeyOf(claim.firstRunId, call),
           chance: deps.chance,
+          residentDelayMs: deps.settings.residentDelayMs,
         });
     await deps.faults("worker.after-step", call.name);
     return end;

@@ -1,5 +1,4 @@
 import {
-  LONGEST_RESIDENT_DELAY_MS,
   NotDoneError,
   idempotencyKeyOf,
   retryDelayMs,
@@ -83,7 +82,7 @@ export async function onceStep(step: OnceStep, deps: ExecutionDeps): Promise<Onc
     }
     if (tries >= step.options.tries || step.hopSignal.aborted) return failedForGood(step, tries, end.failure);
     const delayMs = retryDelayMs(step.options.backoff, tries + 1, deps.chance());
-    if (delayMs > LONGEST_RESIDENT_DELAY_MS) return { outcome: "later", tries, delayMs };
+    if (delayMs > deps.settings.residentDelayMs) return { outcome: "later", tries, delayMs };
     await pause(delayMs, step.hopSignal);
   }
 }

@@ -1,5 +1,4 @@
 import {
-  LONGEST_RESIDENT_DELAY_MS,
   NonRetryableError,
   describeFailure,
   retryDelayMs,
@@ -28,6 +27,8 @@ export interface StepRun extends StepCall {
   readonly options: ResolvedStepOptions;
   /** Chance in [0, 1), for the spread of retries. */
   readonly chance: () => number;
+  /** A longer delay before the next try parks the run, in milliseconds. */
+  readonly residentDelayMs: number;
   /** Tries of earlier hops, after which the run was parked. */
   readonly triesBefore: number;
   /** Why no further try may start now: the hop ends instead, and the next one begins the step anew. */
@@ -66,7 +67,7 @@ export async function runStep(
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     step.log.warn("a try of a step failed", { step: step.name, try: tryNumber, error: end.failure.name });
     const delayMs = retryDelayMs(options.backoff, tryNumber + 1, step.chance());
-    if (delayMs > LONGEST_RESIDENT_DELAY_MS) return { outcome: "later", tries: tryNumber, delayMs };
+    if (delayMs > step.residentDelayMs) return { outcome: "later", tries: tryNumber, delayMs };
     await pause(delayMs, step.hopSignal);
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     const notNow = step.whyNotNow();

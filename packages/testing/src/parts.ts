@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import { durationMs, noFaults, type AnyWorkflow, type LogFields, type Logger } from "@ghouls/core";
+import {
+  DEFAULT_EXECUTION_SETTINGS,
+  Publisher,
+  Registry,
+  createAdmission,
+  createAnnouncement,
+  createConsents,
+  createControl,
+  createReads,
+  createSignals,
+  reconcile,
+  type Admission,
+  type ConsentService,
+  type ControlService,
+  type ExecutionSettings,
+  type ReadService,
+  type SignalService,
+} from "@ghouls/engine";
+import { openLedger, type Ledger } from "@ghouls/ledger";
+import { SLOWER } from "@ghouls/ledger/scratch";
+import type { Config } from "ghouls";
+import type { Database } from "./database.ts";
+import { TestQueue } from "./queue.ts";
+import { Workers } from "./workers.ts";
+
+export interface PartsOptions {
+  readonly config: Config;
+  readonly database: Database;
+  readonly log: Logger;
+}
+
+/** What a process of Ghouls is made of, with the test's queue and clock. */
+export interface Parts {
+  readonly ledger: Ledger;
+  readonly queue: TestQueue;
+  readonly admission: Admission;
+  readonly reads: ReadService;
+  readonly consents: ConsentService;
+  readonly signals: SignalService;
+  readonly control: ControlService;
+  readonly workers: Workers;
+  /** Runs the passes, where one of them has something to do now. */
+  readonly reconcileIfDue: () => Promise<void>;
+}
+
+/** Connections of a test to its ledger. */
+const POOL_SIZE = 4;
+
+/** Opens the engine over a scratch ledger. No function, HTTP or AWS lies between it and the test. */
+export function openParts({ config, database: { scratch, applicationUrl }, log }: PartsOptions): Parts {
+  const { codec, decisionSources } = config;
+  const ledger = openLedger({
+    connectionString: applicationUrl,
+    schema: scratch.schema,
+    maxConnections: POOL_SIZE,
+    applicationName: "ghouls-testing",
+    // Nothing is spread over time: a test is to be the same every time.
+    chance: () => 0,
+  });
+  const queue = new TestQueue(() => scratch.now());
+  const registry = new Registry(
+    config.workflows.map((definition) => ({ definition, digest: digestOf(definition) })),
+  );
+  const settings = settingsOf(config);
+  const publisher = new Publisher({ ledger, queue, faults: noFaults, log });
+  const shared = { ledger, queue, registry, codec, ids: { next: () => randomUUID() }, faults: noFaults, log };
+  const deps = {
+    ...shared,
+    decisionSources,
+    logFor: ({ runId, seq }: { runId: string; seq: number }) => withFields(log, { runId, enqueueSeq: seq }),
+    chance: () => 0,
+    draining: new AbortController().signal,
+    settings,
+  };
+  return {
+    ledger,
+    queue,
+    admission: createAdmission({
+      ...shared,
+      announce: createAnnouncement({ ledger, registry, build: "test" }),
+      route: config.route,
+      queues: Object.keys(config.queues),
+    }),
+    reads: createReads(shared),
+    consents: createConsents({ ...shared, publisher }),
+    signals: createSignals({ ...shared, publisher }),
+    control: createControl({ ledger, publisher, settings }),
+    workers: new Workers({ config, deps, queue }),
+    reconcileIfDue: async () => {
+      const dueInSeconds = await ledger.nextLook();
+      if (dueInSeconds === null || dueInSeconds > 0) return;
+      await reconcile({
+        ...deps,
+        publisher,
+        pageSize: 100,
+        pageBudgetMs: 5_000,
+        remainingMs: () => 60_000,
+      });
+    },
+  };
+}
+
+/** The code of a test does not change while it runs, so a name pins it. */
+function digestOf({ name, version }: AnyWorkflow): string {
+  return `test:${name}@${version}`;
+}
+
+/** The configuration's own times: the clock moves through them. */
+function settingsOf({ timing }: Config): ExecutionSettings {
+  return {
+    ...DEFAULT_EXECUTION_SETTINGS,
+    // A step's next try is parked for, however near it is: nothing is waited for in real time.
+    residentDelayMs: 0,
+    // By the worker's own clock: as long as elsewhere.
+    replayPatienceMs: DEFAULT_EXECUTION_SETTINGS.replayPatienceMs / SLOWER,
+    leaseMs: durationMs(timing.lease),
+    beatMs: durationMs(timing.beat),
+    actsMarginSeconds: durationMs(timing.actsMargin) / 1_000,
+    maxLosses: timing.maxLosses,
+    deployOverlapMs: durationMs(timing.deployOverlap),
+  };
+}
+
+function withFields(log: Logger, fixed: LogFields): Logger {
+  const at =
+    (level: keyof Logger): Logger["info"] =>
+    (message, fields) =>
+      log[level](message, { ...fields, ...fixed });
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
