@@ -83,8 +83,10 @@ export class TestQueue implements QueuePort, QueueControls {
 
   async publish(publications: readonly Publication[]): Promise<PublishResult> {
     const now = await this.#nowMs();
-    for (const { queue, tenantId, ...ref } of publications)
-      this.#put({ queue, body: formatMessage(ref), runId: ref.runId, groupId: tenantId, now, dueAtMs: now });
+    for (const { queue, tenantId, delaySeconds = 0, ...ref } of publications) {
+      const dueAtMs = now + delaySeconds * 1_000;
+      this.#put({ queue, body: formatMessage(ref), runId: ref.runId, groupId: tenantId, now, dueAtMs });
+    }
     return { confirmed: [...publications], failed: [] };
   }
 

@@ -33,7 +33,7 @@ export type StartOptions = ({ readonly workflows: readonly AnyWorkflow[] } | { r
   readonly log?: Logger;
 };
 
-export interface SubmitOptions extends Pick<wire.RunRequest, "queue" | "priority" | "agent"> {
+export interface SubmitOptions extends Pick<wire.RunRequest, "queue" | "priority" | "agent" | "startAfter"> {
   /** Who asks for the run, and so may not decide its consents. */
   readonly as?: Actor;
   /** The same key and request are the same run. */

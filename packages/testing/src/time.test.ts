@@ -280,6 +280,18 @@ describe("a test that fakes time itself", () => {
   });
 });
 
+test.each(["10m", "3d"] as const)(
+  "a run that starts %s later is waited for by the clock",
+  async (startAfter) => {
+    const before = (await ghouls.clock.now()).getTime();
+    const run = await ghouls.submit(nap, { hours: 1 }, { startAfter });
+    expect(await run.carryOn()).toMatchObject({ status: "QUEUED" });
+    const awake = Number(await run.result());
+    const hours = (startAfter === "3d" ? 72 : 1 / 6) + 1;
+    expect((awake - before) / HOUR_MS).toBeCloseTo(hours, 1);
+  },
+);
+
 describe("a call that waits", () => {
   test("is refused inside of a step, whose run would wait for itself", async () => {
     const refused: unknown[] = [];
