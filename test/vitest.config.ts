@@ -2,38 +2,25 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { NEEDS, isInstalled } from "./support/setups/binaries.ts";
 
-/** What speaks to the ledger, and so runs on each server. */
+/** What speaks to the ledger, and so runs on each way to reach one. */
 const LEDGER_SUITE = [
   "test/integration/ledger-*.test.ts",
   "test/integration/{admission,containment,doctor,handover,hop,loss}.test.ts",
   "test/races/*.test.ts",
 ];
 
-/**
- * A pooler and Neon's driver stand between the engine and the same server: they change connections, names of statements,
- * transactions, types and errors. What a statement does to rows and locks once it is there is the server's, and both
- * servers are tested: every move against every state, every order of a race, plans. Of the races one file stays, that holds
- * a statement in its middle by a lock of another connection.
- */
-const ONLY_THE_SERVERS = [
-  "test/integration/ledger-{moves,plans}.test.ts",
-  "test/integration/{containment,doctor}.test.ts",
-  "test/races/!(fences).test.ts",
-];
-
-const project = (name: string, include: readonly string[], exclude: readonly string[] = []) => ({
+const project = (name: string, include: readonly string[]) => ({
   extends: true as const,
   test: {
     name,
     include: [...include],
-    exclude: [...exclude],
     globalSetup: [`test/support/setups/${name}.ts`],
   },
 });
 
 /** Leaves a project out, and says so, where its server is not installed; CI has to install it. */
-function where(name: keyof typeof NEEDS, exclude?: readonly string[]) {
-  if (isInstalled(name)) return [project(name, LEDGER_SUITE, exclude)];
+function where(name: keyof typeof NEEDS) {
+  if (isInstalled(name)) return [project(name, LEDGER_SUITE)];
   const missing = `the ledger suite on ${name}: apt-get install ${NEEDS[name].package}`;
   if (process.env["CI"] !== undefined) throw new Error(`cannot run ${missing}`);
   process.stderr.write(`NOT RUN: ${missing}\n`);
@@ -57,8 +44,8 @@ export default defineConfig({
     projects: [
       project("postgres18", ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"]),
       ...where("postgres15"),
-      ...where("pgbouncer", ONLY_THE_SERVERS),
-      project("neon", LEDGER_SUITE, ONLY_THE_SERVERS),
+      ...where("pgbouncer"),
+      project("neon", LEDGER_SUITE),
     ],
   },
 });

@@ -10,6 +10,7 @@ import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
 type Code = (ctx: WorkflowContext) => Promise<unknown>;
 interface Version {
   readonly version?: number;
+  readonly input?: z.ZodType;
   readonly code: Code;
   readonly accepts?: readonly string[];
 }
@@ -35,13 +36,13 @@ beforeEach(async () => {
 /** One build of the project, with its admission and workers: each digest with its code. */
 function build(name: string, digests: Readonly<Record<string, Version>>) {
   const registry = new Registry(
-    Object.entries(digests).map(([digest, { version = 1, code, accepts = [] }]) => ({
+    Object.entries(digests).map(([digest, { version = 1, code, accepts = [], input = z.unknown() }]) => ({
       digest: sha256(digest),
       definition: workflow({
         name: "job",
         version,
         onWorkerLoss: "resume",
-        input: z.unknown(),
+        input,
         accepts: accepts.map(sha256),
         run: code,
       }),
@@ -52,7 +53,7 @@ function build(name: string, digests: Readonly<Record<string, Version>>) {
   const admission = createAdmission(parts);
   return {
     announce,
-    submit: async () => (await admission.admit(SOMEBODY, requestOf({ workflow: "job" }))).runId,
+    submit: async () => (await admission.admit(SOMEBODY, requestOf({ workflow: "job", input: {} }))).runId,
     work: (deps: Partial<ExecutionDeps> = {}) => world.drain({ deps: { registry, ...deps } }),
     deliver: (runId: string, seq: number, deps: Partial<ExecutionDeps> = {}) =>
       world.deliver([`run:${runId}:${seq}`], { registry, ...deps }),
@@ -225,6 +226,73 @@ describe("a parked run whose code has changed", () => {
     expect(ran).toEqual(["one"]);
     expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
     expect(await world.view(runId)).toMatchObject({ status: "CANCELLED" });
+  });
+});
+
+describe("what stands beside the journal when other code takes a run over", () => {
+  /** A run of the earlier code, parked and due, at the code that accepts it. */
+  async function carriedOn(first: Code, second: Code, input?: z.ZodType) {
+    const monday = build("monday", { first: { code: first } });
+    const runId = await monday.submit();
+    await monday.work();
+    await anHourLater();
+    const version = { code: second, accepts: ["first"], ...(input === undefined ? {} : { input }) };
+    await build("tuesday", { second: version }).work();
+    expect((await broken()).filter(({ kind }) => kind === "integrity")).toEqual([]);
+    return world.view(runId);
+  }
+  const asks =
+    (title: string): Code =>
+    (ctx) =>
+      Promise.all([ctx.sleep("1h"), ctx.consent(title, { deciders: ["role:legal"] })]);
+  const sleeps: Code = (ctx) => ctx.sleep("1h");
+
+  test("a consent that stands open is the same, where the code asks for the very same", async () => {
+    const { status, runId } = await carriedOn(asks("ship it"), asks("ship it"));
+    expect(status).toBe("AWAITING_CONSENT");
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("second") });
+    const { consents } = await world.consents.list("acme", { runId }, { limit: 10 });
+    expect(consents.map((one) => one.status)).toEqual(["PENDING"]);
+  });
+
+  test.each<[string, Code, Code, z.ZodType | undefined]>([
+    ["another consent than stands open", asks("ship it"), asks("ship now"), undefined],
+    [
+      "the same consent with other words",
+      asks("ship it"),
+      (ctx) => Promise.all([ctx.sleep("1h"), ctx.consent("ship it", { deciders: ["role:board"] })]),
+      undefined,
+    ],
+    ["no consent any more", asks("ship it"), sleeps, undefined],
+    ["an input that the run does not have", sleeps, sleeps, z.object({ b: z.number() })],
+    ["what is refused in the replay", sleeps, (ctx) => ctx.sleep("60" as "60m"), undefined],
+  ])("code that asks for %s quarantines the run, and loses nothing", async (_what, first, second, input) => {
+    const { status, quarantine, runId } = await carriedOn(first, second, input);
+    expect(status).toBe("QUEUED");
+    expect(quarantine?.reason).toContain(`${sha256("second")} accepts the run's, but`);
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
+  });
+
+  test("an effect whose outcome is unknown is not launched again as a plain step", async () => {
+    let paid = 0;
+    const pay = () => {
+      paid += 1;
+    };
+    const probe = () => ({ outcome: "unknown" as const });
+    const monday = build("monday", {
+      first: { code: (ctx) => ctx.step("pay", pay, { effect: "once", probe }) },
+    });
+    const runId = await monday.submit();
+    failing = "worker.after-step";
+    await monday.work();
+    failing = undefined;
+    const tuesday = build("tuesday", { second: { code: (ctx) => ctx.step("pay", pay), accepts: ["first"] } });
+    await anHourLater();
+    await tuesday.work();
+    expect(paid).toBe(1);
+    const { status, quarantine } = await world.view(runId);
+    expect(status).toBe("QUEUED");
+    expect(quarantine?.reason).toContain("nobody knows whether the effect");
   });
 });
 

@@ -129,6 +129,17 @@ const moves: readonly {
       )) !== null,
   },
   {
+    name: "yield with what stands",
+    may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
+    move: async (on, run) =>
+      (await on.deliveries.yieldStandingIfClaimed(
+        run,
+        { workflowDigest: "d", journalLength: 0, journalDigest: "j" },
+        [{ call: FIRST_CALL, armId: randomUUID(), owner: "timer", dueAt: new Date(), tries: 1 }],
+        { idle: true, publisherGraceSeconds: 15 },
+      )) !== null,
+  },
+  {
     name: "give back",
     may: (run, delivery) => (run === "RUNNING" || run === "AWAITING_HARDWARE") && delivery === "CLAIMED",
     move: async (on, run) => (await on.deliveries.giveBackIfClaimed(run, new Date())) !== null,

@@ -38,6 +38,8 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
     "keeps: whoever publishes has opened the delivery just now, or is the reconciler, which looks again afterwards",
   "deliveries.settleContainIfClaimed": "keeps: a claim is open, and the items of its run have a next look",
   "deliveries.beatIfClaimed": "keeps: a claim is open, and its lease moves to a later time",
+  "deliveries.yieldStandingIfClaimed":
+    "keeps: a claim is open, and the next delivery comes in the same commit",
   "deliveries.parkIfClaimed": "keeps: a claim is open, and its arms come in the same commit",
   "deliveries.beatOfWorker": "keeps: a claim is open, and its lease moves to a later time",
   "deliveries.yieldIfClaimed": "keeps: a claim is open, and the next delivery comes in the same commit",

@@ -116,6 +116,7 @@ export function openLedger(options: LedgerOptions) {
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
       beatIfClaimed: bind(database, beats.beatIfClaimed),
       parkIfClaimed: bind(database, parks.parkIfClaimed),
+      yieldStandingIfClaimed: bind(database, parks.yieldStandingIfClaimed),
       beatOfWorker: bind(database, beats.beatOfWorker),
       yieldIfClaimed: bind(database, handovers.yieldDeliveryIfClaimed),
       giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),

@@ -114,6 +114,7 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     // A step's next try is parked for, however near it is: nothing is waited for in real time.
     residentDelayMs: 0,
     // By the worker's own clock: as long as elsewhere.
+    parkRestMs: DEFAULT_EXECUTION_SETTINGS.parkRestMs / SLOWER,
     replayPatienceMs: DEFAULT_EXECUTION_SETTINGS.replayPatienceMs / SLOWER,
     leaseMs: durationMs(timing.lease),
     beatMs: durationMs(timing.beat),

@@ -21,6 +21,16 @@ export class Calls {
   readonly #uses = new Map<string, number>();
   readonly #openNames = new Map<string, string>();
   readonly #open = new Map<string, OpenCall>();
+  readonly #asked = new Set<string>();
+
+  /** How many calls have been asked for. */
+  asked(): number {
+    return this.#asked.size;
+  }
+
+  wasAsked(id: CallId): boolean {
+    return this.#asked.has(callKey(id));
+  }
 
   /** The identity of the next call of this name; undefined where one of the name is open in the scope. */
   next(epoch: number, scope: string, kind: CallKind, name: string): CallId | undefined {
@@ -35,6 +45,7 @@ export class Calls {
   open(id: CallId, what: Pick<OpenCall, "step" | "wait" | "start">): OpenCall {
     const call: OpenCall = { id, key: callKey(id), result: deferred(), ...what };
     this.#open.set(call.key, call);
+    this.#asked.add(call.key);
     this.#openNames.set(placeOf(id), call.key);
     return call;
   }

@@ -1,19 +1,21 @@
+import type { WorkflowPin } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carryContain } from "./contain.ts";
 import type { Reins } from "./reins.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
-import { Hop } from "./hop.ts";
+import { Hop, type OpenCallsOf } from "./hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { giveBack, handOver } from "./handover.ts";
 import { ledgerNowMs } from "./live-step.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
 import { adopt, endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
-import { park, restart } from "./park.ts";
+import { handOverStanding, park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { checkReplay } from "./replay-check.ts";
 import { settle, settlementOf } from "./settle.ts";
+import { callsOf, takeoverProblem } from "./takeover.ts";
 
 /** Carries a claimed delivery to its end. Never rejects. */
 export async function carry(
@@ -49,7 +51,11 @@ async function carryHop(
     return conclude(claim, end, deps, invocation, undefined);
   }
   const loaded = await loadMaterial(claim, pinned.workflow, deps);
-  if (!isMaterial(loaded)) return conclude(claim, loaded, deps, invocation, undefined);
+  if (!isMaterial(loaded)) {
+    if (pinned.adopts !== undefined && loaded.kind === "failed")
+      throw untrue(pinned.adopts, loaded.failure.message);
+    return conclude(claim, loaded, deps, invocation, undefined);
+  }
   if (claim.deadlineAt !== null && claim.claimedAt >= claim.deadlineAt) {
     const passed = `the run's deadline ${claim.deadlineAt.toISOString()} had passed when a worker claimed it`;
     return conclude(claim, refusal("deadline", passed), deps, invocation, undefined);
@@ -60,17 +66,21 @@ async function carryHop(
   const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
   reins.onHop(hop);
   const { adopts, workflow } = pinned;
+  let adopted = false;
+  const takeOver = async (adopts: WorkflowPin, openCalls: OpenCallsOf) => {
+    const problem = await takeoverProblem(claim, loaded, await openCalls(callsOf(loaded)), deps);
+    if (problem !== undefined) return refusal("journal_mismatch", problem);
+    const stopped = await adopt(claim, adopts, loaded.journal, deps);
+    adopted = stopped === undefined;
+    return stopped;
+  };
   const end = await hop.run(
     loaded.input,
-    adopts === undefined ? undefined : () => adopt(claim, adopts, loaded.journal, deps),
+    adopts === undefined ? undefined : (openCalls) => takeOver(adopts, openCalls),
   );
   const unanswered = hop.unanswered();
-  // The word that this code may carry the run was not true. Nothing of it has run, and the run is not lost by it.
-  if (adopts !== undefined && hop.disagrees() && end.kind === "failed")
-    throw new DisagreementError(
-      `workflow digest ${adopts.digest} accepts the run's, but ${end.failure.message}`,
-    );
-  const carrier = adopts === undefined ? claim : { ...claim, workflow: adopts };
+  if (adopts !== undefined && !adopted && end.kind === "failed") throw untrue(adopts, end.failure.message);
+  const carrier = adopts === undefined || !adopted ? claim : { ...claim, workflow: adopts };
   const carried = await conclude(carrier, end, deps, invocation, hop);
   const kept = carried.kind !== "fenced" && carried.kind !== "unknown" && carried.kind !== "quarantined";
   if (deps.settings.replayCheck && kept) {
@@ -79,6 +89,11 @@ async function carryHop(
     void checkReplay(ended, deps, invocation);
   }
   return carried;
+}
+
+/** The word that this code may carry the run was not true. Nothing of it has run, and the run is not lost by it. */
+function untrue(adopts: WorkflowPin, why: string): DisagreementError {
+  return new DisagreementError(`workflow digest ${adopts.digest} accepts the run's, but ${why}`);
 }
 
 /** Commits the end of a hop. */
@@ -101,7 +116,13 @@ async function conclude(
       const idle = end.why === "time" && hop !== undefined && written === 0;
       if (!idle || claim.idleYields === 0) {
         return persist(
-          () => handOver(claim, hop?.journal() ?? [], { why: end.why, idle }, deps),
+          () => {
+            const [journal, waiting] = [hop?.journal() ?? [], hop?.standingTries() ?? []];
+            const yielding = { why: end.why, idle };
+            return waiting.length === 0
+              ? handOver(claim, journal, yielding, deps)
+              : handOverStanding(claim, journal, waiting, yielding, deps);
+          },
           persistenceOf(claim, deps, invocation, hop),
         );
       }

@@ -46,6 +46,8 @@ export interface ExecutionSettings {
   readonly settleReserveMs: number;
   /** A longer delay before a step's next try parks the run, in milliseconds. */
   readonly residentDelayMs: number;
+  /** How long code must have asked for nothing new before its run is parked: a module may be on its way. */
+  readonly parkRestMs: number;
   /** How long after its timeout a step may go on before a person is asked, in milliseconds. */
   readonly overdueAfterMs: number;
   /** What a request that was sent may still do after the process has gone, in seconds. */
@@ -76,6 +78,7 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   replayPatienceMs: 1_000,
   settleReserveMs: 2_000,
   residentDelayMs: LONGEST_RESIDENT_DELAY_MS,
+  parkRestMs: 25,
   overdueAfterMs: 60_000,
   actsMarginSeconds: 60,
   leaseMs: 120_000,

@@ -38,6 +38,20 @@ export function handsOver(end: HopEnd): boolean {
   return end.kind === "yielded" || end.kind === "given_back";
 }
 
+/** Whether it is about an effect whose outcome is not known: asked about in a later hop, or never to be known. */
+export function isOfAnEffect(end: HopEnd): boolean {
+  return end.kind === "given_back" || (end.kind === "failed" && end.failure.code === "effect_unknown");
+}
+
+/** An error on the way to an end is one of which nobody knows what was written. */
+export async function whatStops(ask: () => Promise<HopEnd | undefined>): Promise<HopEnd | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    return { kind: "unknown", error };
+  }
+}
+
 /** The end of code that threw. */
 export function failureOf(error: unknown): HopEnd {
   const failure = stepFailureIn(error);

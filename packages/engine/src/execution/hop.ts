@@ -6,12 +6,13 @@ import {
   type Failure,
   type Logger,
 } from "@ghouls/core";
-import type { ClaimedRun } from "@ghouls/ledger";
+import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
 import { Calls, type OpenCall } from "./calls.ts";
 import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
-import { failureOf, handsOver, type HopEnd } from "./hop-end.ts";
+import type { Effects } from "./effects.ts";
+import { failureOf, handsOver, isOfAnEffect, whatStops, type HopEnd } from "./hop-end.ts";
 import { InFlight, type FinishedStep } from "./in-flight.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { ledgerNowMs } from "./live-step.ts";
@@ -21,7 +22,11 @@ import type { Rehearsal, Unanswered } from "./rehearsal.ts";
 import { NextTries } from "./next-tries.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
+import { standsStill } from "./standstill.ts";
 import { workflowContext } from "./workflow-context.ts";
+
+/** Answers the open calls, once these are among them, or the patience of a replay is over. */
+export type OpenCallsOf = (wanted: readonly CallId[]) => Promise<readonly OpenCall[]>;
 
 /**
  * One hop: replays the journal, then carries the run on. Everything that the user's code sees is resolved here, one
@@ -41,6 +46,8 @@ export class Hop {
   readonly #inFlight: InFlight;
   #now: Date;
   #live = false;
+  readonly #effects: Effects;
+  readonly #arms: readonly OpenArm[];
   #mayWrite = true;
   #refused = false;
   #disagrees = false;
@@ -52,13 +59,15 @@ export class Hop {
   constructor(
     claim: ClaimedRun,
     workflow: AnyWorkflow,
-    material: Pick<Material, "journal" | "effects" | "retries">,
+    material: Omit<Material, "input">,
     deps: ExecutionDeps,
     invocation: Invocation,
   ) {
     this.#claim = claim;
     this.#workflow = workflow;
     this.#journal = material.journal;
+    this.#effects = material.effects;
+    this.#arms = material.arms;
     this.#deps = deps;
     this.#invocation = invocation;
     this.#log = deps.logFor(claim);
@@ -83,17 +92,28 @@ export class Hop {
 
   /**
    * Runs the workflow until its end is known and no step is in flight. Never rejects, and leaves no timer.
-   * @param beforeLive asked once the journal has been replayed without a difference; answers how the hop ends, if it does
+   * @param beforeLive asked once the journal has been replayed without a difference, and nothing was refused; answers how
+   * the hop ends, if it does
    */
-  async run(input: unknown, beforeLive?: () => Promise<HopEnd | undefined>): Promise<HopEnd> {
+  async run(
+    input: unknown,
+    beforeLive?: (openCalls: OpenCallsOf) => Promise<HopEnd | undefined>,
+  ): Promise<HopEnd> {
     this.#invoke(input);
     await this.#replay();
-    const stopped = this.#disagrees || !this.#mayWrite ? undefined : await beforeLive?.();
-    if (stopped !== undefined) this.#decide(stopped);
+    if (beforeLive !== undefined && !this.#disagrees && !this.#refused && this.#mayWrite) {
+      const stopped = await whatStops(() => beforeLive((wanted) => this.#openWithin(wanted)));
+      if (stopped !== undefined) {
+        this.#decide(stopped);
+        // Whatever its code has come to in the replay.
+        if (this.#mayWrite) this.#end = stopped;
+      }
+    }
     this.#live = true;
     for (const call of this.#calls.openCalls()) call.start();
     const end = await this.#carryOn();
     this.#nextTries.stop();
+    this.#tellOfDropped(end);
     // Whatever user code still listens to is told; nothing of this run goes on in this process.
     this.#abort.abort(new DOMException("the hop has ended", "AbortError"));
     return end;
@@ -101,8 +121,10 @@ export class Hop {
 
   /** Replays, and answers the calls that are open then, without starting one: what an ending asks probes of. */
   async openCalls(input: unknown, wanted: readonly string[]): Promise<readonly OpenCall[]> {
+    this.#invoke(input);
+    await this.#replay();
     const isOpen = (key: string) => this.#calls.openCalls().some((call) => call.key === key);
-    await this.#replayUntil(input, () => wanted.every(isOpen));
+    await this.#until(() => wanted.every(isOpen));
     const open = this.#calls.openCalls();
     this.#decide({ kind: "fenced" });
     return open;
@@ -110,20 +132,26 @@ export class Hop {
 
   /** Replays without starting anything until the code stands where it should, and tells where it does. */
   async rehearse(input: unknown, until: "its end" | readonly CallId[]): Promise<Rehearsal> {
-    await this.#replayUntil(
-      input,
-      () => until !== "its end" && until.every((call) => this.#calls.find(call) !== undefined),
-    );
+    this.#invoke(input);
+    await this.#replay();
+    await this.#until(() => until !== "its end" && this.#asksFor(until));
     const open = this.#calls.openCalls().map((call) => call.id);
     const rehearsal: Rehearsal = { missed: this.#missed, end: this.#end, open };
     this.#decide({ kind: "fenced" });
     return rehearsal;
   }
 
-  /** Nothing is started. Code that asks late is waited for within the bound of a replay. */
-  async #replayUntil(input: unknown, stands: () => boolean): Promise<void> {
-    this.#invoke(input);
-    await this.#replay();
+  #asksFor(wanted: readonly CallId[]): boolean {
+    return wanted.every((call) => this.#calls.find(call) !== undefined);
+  }
+
+  async #openWithin(wanted: readonly CallId[]): Promise<readonly OpenCall[]> {
+    await this.#until(() => this.#asksFor(wanted));
+    return this.#calls.openCalls();
+  }
+
+  /** Code that asks late is waited for within the bound of a replay. */
+  async #until(stands: () => boolean): Promise<void> {
     const started = this.#deps.clock.monotonicMs();
     while (this.#end === undefined && !stands()) {
       if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) return;
@@ -161,6 +189,11 @@ export class Hop {
     return this.#writer.entries();
   }
 
+  /** Its steps that wait for their next try. */
+  standingTries(): readonly OpenCall[] {
+    return this.#calls.openCalls().filter(({ wait }) => wait?.tries !== null && wait?.tries !== undefined);
+  }
+
   /** What a replay of this hop has to ask for too. */
   unanswered(): Unanswered {
     return { calls: this.#calls.openCalls().map(({ id }) => id), more: this.#askedLate };
@@ -188,7 +221,7 @@ export class Hop {
         this.#wake.resolve();
       },
       start: (call, run) => {
-        if (this.#end !== undefined && this.#end.kind !== "returned") return;
+        if (this.#end !== undefined && !this.#mayStart(this.#end, call)) return;
         const refused = this.#inFlight.start(call, run);
         if (refused !== undefined) this.#decide(refused);
       },
@@ -215,9 +248,11 @@ export class Hop {
    */
   #decide(end: HopEnd): void {
     const before = this.#end;
-    const overrules = end.kind === "fenced" || end.kind === "unknown";
+    // A run does not go on as new while nobody knows of an effect of the old one.
+    const overrules =
+      end.kind === "fenced" || end.kind === "unknown" || (before?.kind === "restarted" && isOfAnEffect(end));
     if (before === undefined || overrules || (handsOver(before) && !handsOver(end))) this.#end = end;
-    if (overrules) this.#mayWrite = false;
+    if (end.kind === "fenced" || end.kind === "unknown") this.#mayWrite = false;
     // What the code left behind when it returned, or what a handover waits for, may end in peace.
     if (end.kind !== "returned" && !handsOver(end)) {
       this.#abort.abort(new DOMException("the run does not go on here", "AbortError"));
@@ -261,15 +296,32 @@ export class Hop {
   }
 
   /** Whether every branch of the code is finished or stands in a durable wait, and nothing is in flight. */
-  async #standsStill(): Promise<boolean> {
-    const still = () =>
-      this.#end === undefined &&
-      this.#inFlight.isEmpty() &&
-      this.#calls.openCalls().length > 0 &&
-      this.#calls.openCalls().every(({ wait }) => wait !== undefined);
-    if (!still()) return false;
-    await comeToRest();
-    return still();
+  #standsStill(): Promise<boolean> {
+    const { clock, settings } = this.#deps;
+    return standsStill({
+      still: () =>
+        this.#end === undefined &&
+        this.#inFlight.isEmpty() &&
+        this.#calls.openCalls().length > 0 &&
+        this.#calls.openCalls().every(({ wait }) => wait !== undefined),
+      asked: () => this.#calls.asked(),
+      hasAll: () => this.#arms.every(({ call }) => this.#calls.wasAsked(call)),
+      nowMs: () => clock.monotonicMs(),
+      restMs: settings.parkRestMs,
+      patienceMs: settings.replayPatienceMs,
+    });
+  }
+
+  /** What has been announced and may have happened is asked about, whatever the code does after it. */
+  #mayStart(end: HopEnd, call: OpenCall): boolean {
+    if (end.kind === "returned") return true;
+    return end.kind === "restarted" && this.#effects.of(call.id).openIntent !== undefined;
+  }
+
+  #tellOfDropped(end: HopEnd): void {
+    if (end.kind !== "returned") return;
+    for (const { id } of this.standingTries())
+      this.#log.warn("a step has further tries that the workflow did not wait for", { step: id.name });
   }
 
   /** Journals a finished step under the fence, then lets the code go on with it. */

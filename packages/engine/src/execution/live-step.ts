@@ -49,6 +49,15 @@ export interface LiveStep {
 /** Twelve days: nobody stands at a breakpoint for longer, and the timer that follows it still fits one of Node's. */
 const UNTIMED_MS = 2 ** 30;
 
+/** What may have happened once is not called as if that did not matter. */
+function notPlain({ name }: CallId): HopEnd {
+  return refusal(
+    "journal_mismatch",
+    `step "${name}" was begun as an effect that happens once, and nobody knows whether it did; the code calls it as a plain step now`,
+    name,
+  );
+}
+
 /** Runs a step for real. Never rejects. */
 export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
   const { call, claim, run, hopSignal, log, effects, invocation } = step;
@@ -62,6 +71,8 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
     onOverdue: () => askForAPerson(step, deps),
     whyNotNow: () => whyNotNow(call.name, step.options.timeoutMs, claim, deps, invocation),
   };
+  if (!options.once && effects.of(call).openIntent !== undefined)
+    return { outcome: "stops", end: notPlain(call) };
   try {
     await deps.faults("worker.before-step", call.name);
     const end = options.once
@@ -72,6 +83,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
             claim,
             probe: options.probe,
             ...effects.of(call),
+            tried: (number, tries) => effects.tried(call, number, tries),
             ledgerNowMs: () => ledgerNowMs(claim, deps, invocation),
           },
           deps,

@@ -1,5 +1,5 @@
 import { describeFailure, type AnyWorkflow } from "@ghouls/core";
-import type { ClaimedRun } from "@ghouls/ledger";
+import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 import { loadEffects, type Effects } from "./effects.ts";
 import { loadRetries, type Retries } from "./retries.ts";
@@ -12,6 +12,8 @@ export interface Material {
   readonly journal: readonly LoadedEntry[];
   readonly effects: Effects;
   readonly retries: Retries;
+  /** What stands open of the waits of earlier hops. */
+  readonly arms: readonly OpenArm[];
 }
 
 /**
@@ -37,8 +39,12 @@ export async function loadMaterial(
   const input = await inputOf(workflow, inputText);
   if ("problem" in input)
     return refusal("input_invalid", `the input does not fit the workflow's schema: ${input.problem}`);
-  const [effects, retries] = await Promise.all([loadEffects(claim, deps), loadRetries(claim, deps)]);
-  return { input: input.value, journal, effects, retries };
+  const [effects, retries, arms] = await Promise.all([
+    loadEffects(claim, deps),
+    loadRetries(claim, deps),
+    claim.checkpointGeneration === null ? [] : deps.ledger.arms.openOfRun(claim),
+  ]);
+  return { input: input.value, journal, effects, retries, arms };
 }
 
 export function isMaterial(loaded: Material | HopEnd): loaded is Material {

@@ -30,6 +30,8 @@ export interface OnceStep {
   readonly lastNumber: number;
   /** Its intents that were tries: a loss of its worker is none. */
   readonly triesUsed: number;
+  /** Told when a try has certainly not happened. */
+  readonly tried: (number: number, tries: number) => void;
   readonly onOverdue: () => void;
   readonly overdueAfterMs: number;
   /** The ledger's time, as far as this process can tell, in milliseconds. */
@@ -80,6 +82,7 @@ export async function onceStep(step: OnceStep, deps: ExecutionDeps): Promise<Onc
     if (!(await deps.ledger.intents.closeIfClaimed(step.claim, step.call, number, "not_done"))) {
       return stops({ kind: "fenced" });
     }
+    step.tried(number, tries);
     if (tries >= step.options.tries || step.hopSignal.aborted) return failedForGood(step, tries, end.failure);
     const delayMs = retryDelayMs(step.options.backoff, tries + 1, deps.chance());
     if (delayMs > deps.settings.residentDelayMs) return { outcome: "later", tries, delayMs };

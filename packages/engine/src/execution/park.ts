@@ -1,19 +1,22 @@
 import {
   MAX_DELAY_SECONDS,
+  callKey,
   canonicalText,
+  describeFailure,
   serialize,
   sha256,
   UnserializableError,
   type RunFailureCode,
 } from "@ghouls/core";
-import type { ClaimedRun, NewConsent, OpenArm, Standing } from "@ghouls/ledger";
+import type { Checkpoint, ClaimedRun, NewConsent, OpenArm, Standing } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { publishNext } from "./handover.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
-import { journalDigest, type JournalItem } from "./loaded-journal.ts";
+import { CodecError, journalDigest, type JournalItem } from "./loaded-journal.ts";
 import { inputProblem } from "./material.ts";
+import { contentOf, digestOfSameRequest } from "./takeover.ts";
 import type { ConsentRequest } from "./wait-options.ts";
 
 /** A hop whose end was not committed, because it cannot be: how it ends instead. */
@@ -29,18 +32,27 @@ export async function park(
   calls: readonly OpenCall[],
   deps: ExecutionDeps,
 ): Promise<Carried | Refused> {
-  const standing = await standingOf(claim, calls, deps);
+  let standing = await standingOf(claim, calls, deps);
   await deps.faults("worker.before-park", claim.runId);
-  const answer = await deps.ledger.deliveries.parkIfClaimed(
-    claim,
-    {
-      workflowDigest: claim.workflow.digest,
-      journalLength: claim.journalStart + journal.length,
-      journalDigest: journalDigest(journal),
-    },
-    standing,
-    { publisherGraceSeconds: deps.settings.publisherGraceSeconds },
-  );
+  const checkpoint = checkpointOf(claim, journal);
+  const { publisherGraceSeconds } = deps.settings;
+  const commit = () =>
+    deps.ledger.deliveries.parkIfClaimed(claim, checkpoint, standing, { publisherGraceSeconds });
+  let answer = await commit();
+  for (const { id, wait } of calls) {
+    // Frozen under another pin, or under another key of the codec: what is asked decides.
+    if (answer?.kind !== "mismatch" || answer.consentId === undefined || wait?.consent === undefined)
+      continue;
+    if (answer.key !== callKey(id)) continue;
+    const frozenDigest = await digestOfSameRequest(claim, answer.consentId, wait.consent, deps);
+    if (frozenDigest === undefined) break;
+    standing = standing.map((one) =>
+      one.consent === undefined || callKey(one.call) !== callKey(id)
+        ? one
+        : { ...one, consent: { ...one.consent, requestDigest: frozenDigest } },
+    );
+    answer = await commit();
+  }
   await deps.faults("worker.after-park", claim.runId);
   if (answer === null) return { kind: "fenced" };
   switch (answer.kind) {
@@ -53,9 +65,46 @@ export async function park(
       await publishNext(claim, answer.next, deps);
       return { kind: "handed_over", why: "what it waited for had happened" };
     case "parked":
-      await wakeInTime(claim, answer.arms, deps);
+      await wakeInTime(claim, answer.arms, new Set(standing.map(({ armId }) => armId)), deps);
       return { kind: "parked", status: answer.status };
   }
+}
+
+/** What a hop leaves of its journal. */
+function checkpointOf(claim: ClaimedRun, journal: readonly JournalItem[]): Checkpoint {
+  return {
+    workflowDigest: claim.workflow.digest,
+    journalLength: claim.journalStart + journal.length,
+    journalDigest: journalDigest(journal),
+  };
+}
+
+/**
+ * Hands a run over whose steps wait for their next tries: when each is due, and how many it has had, stands in the same
+ * commit. Else the next hop would make them at once.
+ */
+export async function handOverStanding(
+  claim: ClaimedRun,
+  journal: readonly JournalItem[],
+  calls: readonly OpenCall[],
+  yielding: { readonly why: "time" | "drain"; readonly idle: boolean },
+  deps: ExecutionDeps,
+): Promise<Carried> {
+  const standing = await standingOf(claim, calls, deps);
+  await deps.faults("worker.before-handover", claim.runId);
+  const next = await deps.ledger.deliveries.yieldStandingIfClaimed(
+    claim,
+    checkpointOf(claim, journal),
+    standing,
+    {
+      idle: yielding.idle,
+      publisherGraceSeconds: deps.settings.publisherGraceSeconds,
+    },
+  );
+  await deps.faults("worker.after-handover", claim.runId);
+  if (next === null) return { kind: "fenced" };
+  await publishNext(claim, next, deps);
+  return { kind: "handed_over", why: yielding.why };
 }
 
 /** The frozen requests have passed the codec before the transaction begins: it may be slow. */
@@ -87,26 +136,19 @@ async function frozen(
   request: ConsentRequest,
   { codec, ids }: Pick<ExecutionDeps, "codec" | "ids">,
 ): Promise<NewConsent> {
-  const { title, deciders, quorum, expiresMs, onExpiry, requesterMayDecide, detail, source } = request;
-  const canonical = canonicalText({
-    runId: claim.runId,
-    workflow: claim.workflow,
-    title,
-    deciders,
-    quorum,
-    expiresMs,
-    onExpiry,
-    requesterMayDecide,
-    detail: detail === undefined ? null : (JSON.parse(detail) as unknown),
-  });
+  const { title, deciders, quorum, expiresMs, onExpiry, requesterMayDecide, source } = request;
+  const canonical = canonicalText({ runId: claim.runId, workflow: claim.workflow, ...contentOf(request) });
   const { tenantId, runId } = claim;
-  const requestText = await codec.encode(canonical, { tenantId, runId, kind: "consent" });
+  const [requestText, requestDigest] = await encoded(`the consent "${title}"`, async () => [
+    await codec.encode(canonical, { tenantId, runId, kind: "consent" }),
+    codec.digest === undefined ? sha256(canonical) : await codec.digest(canonical),
+  ]);
   return {
     consentId: ids.next(),
     title,
     requestText,
     storedDigest: sha256(requestText),
-    requestDigest: codec.digest === undefined ? sha256(canonical) : await codec.digest(canonical),
+    requestDigest,
     deciders,
     quorum,
     requesterMayDecide,
@@ -116,14 +158,28 @@ async function frozen(
   };
 }
 
-/** A message for each timer that is near; the reconciler has the others, and those whose message is lost. */
+/** What a codec cannot do just now it may do later: nothing of the run has failed. */
+async function encoded<T>(what: string, encode: () => Promise<T>): Promise<T> {
+  try {
+    return await encode();
+  } catch (error) {
+    throw new CodecError(`${what}: ${describeFailure(error).message.slice(0, 200)}`);
+  }
+}
+
+/**
+ * A message for each timer that is near and new: what was taken over has its message already, but for a step's next try.
+ * The reconciler has the others, and those whose message is lost.
+ */
 async function wakeInTime(
   claim: ClaimedRun,
   arms: readonly OpenArm[],
+  added: ReadonlySet<string>,
   deps: Pick<ExecutionDeps, "queue" | "logFor">,
 ): Promise<void> {
-  const wakes = arms.flatMap(({ armId, dueInSeconds }) => {
+  const wakes = arms.flatMap(({ armId, dueInSeconds, call }) => {
     if (dueInSeconds === null || dueInSeconds > MAX_DELAY_SECONDS) return [];
+    if (!added.has(armId) && call.kind !== "step") return [];
     const delaySeconds = Math.max(0, Math.ceil(dueInSeconds));
     return [{ armId, tenantId: claim.tenantId, queue: claim.queue, delaySeconds }];
   });
@@ -178,7 +234,8 @@ async function newInput(
     if (problem !== undefined)
       return refuse("input_invalid", `does not fit the workflow's schema: ${problem}`);
     const { tenantId, runId } = claim;
-    return { stored: await deps.codec.encode(text, { tenantId, runId, kind: "input" }) };
+    const context = { tenantId, runId, kind: "input" } as const;
+    return { stored: await encoded("the input of a restart", () => deps.codec.encode(text, context)) };
   } catch (error) {
     if (error instanceof UnserializableError) return refuse(error.reason, error.message);
     throw error;

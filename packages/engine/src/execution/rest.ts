@@ -1,6 +1,18 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 /** Lets the user's code run until it waits for something: every microtask, and what they start, is over by then. */
 export function comeToRest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A few milliseconds: time for what is under way outside of this thread. */
+export function briefly(): Promise<void> {
+  return delay(5);
+}
+
+/** Whether files are being read: code that is loaded, say. */
+export function readsFiles(): boolean {
+  return process.getActiveResourcesInfo().some((kind) => kind.startsWith("FSReq"));
 }
 
 /** A promise with its handles, whose rejection is never unhandled. */

@@ -1,4 +1,5 @@
 import {
+  callKey,
   parkedAs,
   type ArmOwner,
   type CallId,
@@ -9,7 +10,7 @@ import {
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns } from "../containment/endings.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
-import type { Checkpoint, NextDelivery } from "../hops/handovers.ts";
+import { handedOver, nextOf, type Checkpoint, type NextDelivery } from "../hops/handovers.ts";
 import { readOpenArms, type OpenArm } from "./arms.ts";
 import { rows } from "../sql/rows.ts";
 import { closeArms, readClosings } from "./resumptions.ts";
@@ -48,7 +49,13 @@ export type ParkAnswer =
   /** Something had happened already: the hop hands over instead, and the next one finds it in the journal. */
   | { readonly kind: "continued"; readonly next: NextDelivery }
   /** What stands open is not what the code asks for. Nothing was written. */
-  | { readonly kind: "mismatch"; readonly what: string }
+  | {
+      readonly kind: "mismatch";
+      readonly what: string;
+      /** Where it is about the request of a consent: which, and of which call. */
+      readonly consentId?: string;
+      readonly key?: string;
+    }
   | null;
 
 /** Takes over what stands open, and opens the rest. Under the fence; the run has been locked by a statement before it. */
@@ -128,7 +135,7 @@ join checkpoint on checkpoint.run_id = moved.run_id
 join wait on wait.run_id = moved.run_id`,
 );
 
-/** The same as a yield, behind what has been journaled in this very transaction. */
+/** The same as a yield, behind what this very transaction has journaled (`resumed`) or opened (`continued`). */
 const CONTINUE = writeStatement(
   "deliveries.continue",
   `
@@ -140,7 +147,9 @@ with ${heldBy(CLAIM_STATES)}, settled as (
   returning t.tenant_id, t.run_id, t.seq, t.settled_at
 ), moved as (
   update ghouls.runs run
-  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1, losses = 0, idle_yields = 0
+  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1,
+    losses = case when $9 = 'resumed' then 0 else run.losses end,
+    idle_yields = case when $10::boolean then run.idle_yields + 1 else 0 end
   from settled
   where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
   returning run.tenant_id, run.run_id, run.enqueue_seq, run.generation, run.queue, run.priority, settled.seq, settled.settled_at
@@ -152,7 +161,7 @@ with ${heldBy(CLAIM_STATES)}, settled as (
 )
 insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
   next_publication_at, created_at)
-select moved.tenant_id, moved.run_id, moved.enqueue_seq, 'resumed', 'PENDING', moved.queue, moved.priority,
+select moved.tenant_id, moved.run_id, moved.enqueue_seq, $9, 'PENDING', moved.queue, moved.priority,
   checkpoint.generation, moved.settled_at, moved.settled_at + $8::double precision * interval '1 second', moved.settled_at
 from moved
 join checkpoint on checkpoint.tenant_id = moved.tenant_id and checkpoint.run_id = moved.run_id
@@ -200,7 +209,7 @@ export async function parkIfClaimed(
       await transaction.run(CLOSE_STEPS, [claim.tenantId, claim.runId, generation]);
       const arms = open.filter((arm) => arm.generation === generation || arm.call.kind !== "step");
       const mismatch = mismatchOf(arms, generation, standing);
-      if (mismatch !== undefined) throw new Mismatch(mismatch);
+      if (mismatch !== undefined) throw new Mismatch(mismatch.what, mismatch);
       const prefix = [checkpoint.workflowDigest, checkpoint.journalLength, checkpoint.journalDigest] as const;
       const closings = await readClosings(transaction, claim);
       if (closings.length === 0) {
@@ -214,6 +223,8 @@ export async function parkIfClaimed(
         ...keyOf(claim),
         ...prefix,
         settings.publisherGraceSeconds,
+        "resumed",
+        false,
       ]);
       if (row === undefined) throw new TypeError("a run that is locked and held was not continued");
       return {
@@ -222,28 +233,76 @@ export async function parkIfClaimed(
       };
     })
     .catch((error: unknown) => {
-      if (error instanceof Mismatch) return { kind: "mismatch" as const, what: error.message };
+      if (error instanceof Mismatch) return { kind: "mismatch" as const, ...error.problem };
       throw error;
     });
 }
 
+/**
+ * Yields a run whose steps wait for their next tries: their arms, the checkpoint and the next delivery in one commit. Null
+ * where the claim is gone.
+ */
+export async function yieldStandingIfClaimed(
+  database: Database,
+  claim: Claim,
+  { workflowDigest, journalLength, journalDigest }: Checkpoint,
+  standing: readonly Standing[],
+  settings: { readonly idle: boolean; readonly publisherGraceSeconds: number },
+): Promise<NextDelivery | null> {
+  return database.transaction("deliveries.yield-standing", async (transaction) => {
+    await lockRuns(transaction, [claim]);
+    const opened = await transaction.run(OPEN, [...keyOf(claim), journalLength, ...columnsOf(standing)]);
+    if (opened.length !== standing.length) return handedOver(transaction, claim, "continued");
+    const [row] = await transaction.run(CONTINUE, [
+      ...keyOf(claim),
+      workflowDigest,
+      journalLength,
+      journalDigest,
+      settings.publisherGraceSeconds,
+      "continued",
+      settings.idle,
+    ]);
+    if (row === undefined) throw new TypeError("a run that is locked and held was not continued");
+    return nextOf(row);
+  });
+}
+
+interface Problem {
+  readonly what: string;
+  readonly consentId?: string;
+  readonly key?: string;
+}
+
 /** Rolls the transaction back: nothing of a park that contradicts the ledger is kept. */
-class Mismatch extends Error {}
+class Mismatch extends Error {
+  readonly problem: Problem;
+
+  constructor(message: string, problem: Problem) {
+    super(message);
+    this.problem = problem;
+  }
+}
 
 /** Why what stands open is not what the code asks for; undefined where it is. */
 function mismatchOf(
   arms: readonly OpenArm[],
   generation: number,
   standing: readonly Standing[],
-): string | undefined {
+): Problem | undefined {
   const forgotten = arms.find((arm) => arm.generation < generation);
   if (forgotten !== undefined)
-    return `${forgotten.call.kind} "${forgotten.call.name}" stands open, but the code does not ask for it any more`;
+    return {
+      what: `${forgotten.call.kind} "${forgotten.call.name}" stands open, but the code does not ask for it any more`,
+    };
   for (const { call, consent } of standing) {
     if (consent === undefined) continue;
     const arm = arms.find((one) => sameCall(one.call, call));
-    if (arm !== undefined && arm.requestDigest !== consent.requestDigest)
-      return `the consent "${call.name}" was frozen with another request than the code asks for now`;
+    if (arm !== undefined && arm.consentId !== null && arm.requestDigest !== consent.requestDigest)
+      return {
+        what: `the consent "${call.name}" was frozen with another request than the code asks for now`,
+        consentId: arm.consentId,
+        key: callKey(call),
+      };
   }
   return undefined;
 }
