@@ -126,6 +126,17 @@ describe("a run that no worker has is pinned to another code", () => {
     ]);
   });
 
+  test("is due at once where it was given back for want of the code, and not where it starts later", async () => {
+    const [back, later] = [await makeRun(db, { digest: "old" }), await makeRun(db, { digest: "old" })];
+    await db.admin("update ghouls.deliveries set due_at = ghouls.clock() + interval '30 seconds'");
+    await db.admin("update ghouls.runs set workflow_absent_since = ghouls.clock() where run_id = $1", [
+      back.runId,
+    ]);
+    for (const run of [back, later]) await owner.runs.repinIfUnclaimed(run, { from: "old", to: "new" }, WORD);
+    const due = await db.admin("select run_id from ghouls.deliveries where due_at <= ghouls.clock()");
+    expect(due).toEqual([{ run_id: back.runId }]);
+  });
+
   test("not in quarantine, not from a pin that it does not have, not twice, and not of another tenant", async () => {
     const quarantined = await makeRun(db, { digest: "old", quarantined: true });
     expect(await owner.runs.repinIfUnclaimed(quarantined, { from: "old", to: "new" }, WORD)).toMatchObject({

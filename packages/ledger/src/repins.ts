@@ -12,13 +12,13 @@ const WITHOUT_A_WORKER = statesOf("run").filter(
 
 /**
  * The checkpoint that the next hop starts from says the pinned digest too; its journal stays under its own digest, and is
- * still checked. The second statement of its transaction: the checkpoint may be new.
+ * still checked. What was given back for want of the code is due at once. The second statement of its transaction: the checkpoint may be new.
  */
 const REPIN = writeStatement(
   "runs.repin",
   `
 with r as materialized (
-  select run.tenant_id, run.run_id, run.generation
+  select run.tenant_id, run.run_id, run.generation, run.enqueue_seq, run.workflow_absent_since
   from ghouls.runs run
   where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(WITHOUT_A_WORKER)})
     and run.quarantined_at is null and run.workflow_digest = $3 and run.workflow_digest <> $4
@@ -29,11 +29,19 @@ with r as materialized (
   from r
   where c.tenant_id = r.tenant_id and c.run_id = r.run_id and c.generation = r.generation
   returning c.run_id
+), due as (
+  update ghouls.deliveries d
+  set due_at = least(d.due_at, ghouls.clock()), next_publication_at = ghouls.clock()
+  from r
+  where d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = r.enqueue_seq and d.status = 'PENDING'
+    and r.workflow_absent_since is not null
+  returning d.run_id
 )
 update ghouls.runs run
 set workflow_digest = $4, workflow_absent_since = null
 from r
 where run.tenant_id = r.tenant_id and run.run_id = r.run_id and (select count(*) from checkpoint) >= 0
+  and (select count(*) from due) >= 0
 returning run.run_id`,
 );
 

@@ -136,7 +136,8 @@ function deploy(options: FunctionsOptions, deployment: Deployment): LocalFunctio
           options.config.path,
           ...(options.code === undefined ? [] : [options.code]),
         ],
-        env: options.env,
+        // Who stands at a breakpoint would come past it twice.
+        env: inspect === undefined ? options.env : { ...options.env, GHOULS_REPLAY_CHECK: "0" },
         log: options.log,
         timeoutMs,
         initTimeoutMs: INIT_TIMEOUT_MS,

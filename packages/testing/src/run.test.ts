@@ -51,13 +51,23 @@ const asksTwice = workflow({
     (await ctx.consent("ship it", { deciders: ["role:legal"] })).outcome,
   ],
 });
+const asksLater = workflow({
+  ...base,
+  name: "asks-later",
+  run: async (ctx) => {
+    const first = await ctx.consent("ship it", { deciders: ["role:legal"] });
+    await ctx.sleep("2h");
+    const second = await ctx.consent("ship it", { deciders: ["role:legal"], expires: "1d" });
+    return [first.outcome, second.outcome];
+  },
+});
 let onAsk = (): unknown => undefined;
 
 const logged: string[] = [];
 const hear = (message: string) => void logged.push(message);
 const db = await databaseOfTheRun();
 const ghouls = await startGhouls({
-  config: defineConfig({ workflows: [asks, greets, fails, calledBack, asksTwice] }),
+  config: defineConfig({ workflows: [asks, greets, fails, calledBack, asksTwice, asksLater] }),
   as: ADA,
   log: { debug: hear, info: hear, warn: hear, error: hear },
 });
@@ -68,6 +78,36 @@ afterEach(async () => {
   await ghouls.reset();
 });
 const GRACE = { subject: "user:grace", roles: ["legal"] };
+
+test("a second word about the same title is one about the consent that is asked for next, however much later", async () => {
+  const run = await ghouls.submit(asksLater, null);
+  await run.decide("ship it", "grant", { as: GRACE });
+  await run.decide("ship it", "grant", { as: GRACE });
+  expect(await run.result()).toEqual(["GRANTED", "GRANTED"]);
+  await expect(run.decide("ship it", "deny", { as: GRACE })).rejects.toMatchObject({
+    code: "consent_closed",
+  });
+});
+
+test("what a call throws says what to do, and where in the test it was made", async () => {
+  const run = await ghouls.submit(asks, null);
+  const refused = (await run
+    .decide("ship it", "grant", { as: ADA })
+    .catch((error: unknown) => error)) as Error;
+  expect(refused.message).toMatch(/\n {2}\S/);
+  expect(refused.stack).toContain("run.test.ts");
+  const failed = (await (
+    await ghouls.submit(fails, null)
+  )
+    .result()
+    .catch((error: unknown) => error)) as Error;
+  expect(failed.stack).toContain("run.test.ts");
+  const invalid = (await ghouls
+    .submit(greets, { name: 1 } as never)
+    .catch((error: unknown) => error)) as Error;
+  expect(invalid.message).toContain("/input/name");
+  expect(invalid.stack).toContain("run.test.ts");
+});
 
 describe("a run", () => {
   test("is where it was admitted until something waits for it, and gives its output by way of JSON", async () => {

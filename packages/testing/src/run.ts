@@ -13,6 +13,7 @@ import { RunFailedError, RunWaitsError } from "./errors.ts";
 import { jsonTextOf } from "./json-text.ts";
 import type { Parts } from "./parts.ts";
 import { isTitled } from "./script.ts";
+import { told } from "./told.ts";
 import { whyItWaits } from "./why-it-waits.ts";
 
 export interface DecideOptions {
@@ -68,12 +69,14 @@ export class TestRun<Output> {
    * @throws RunFailedError where the run is FAILED or CANCELLED; RunWaitsError where nothing will ever bring it further
    */
   result(): Promise<Jsonified<Output>> {
-    return this.#reach(async () => {
-      const view = await this.view();
-      if (view.status === "DONE") return { value: view.output as Jsonified<Output> };
-      if (isTerminalRun(view.status)) throw new RunFailedError(view);
-      return undefined;
-    });
+    return told(this.result, () =>
+      this.#reach(async () => {
+        const view = await this.view();
+        if (view.status === "DONE") return { value: view.output as Jsonified<Output> };
+        if (isTerminalRun(view.status)) throw new RunFailedError(view);
+        return undefined;
+      }),
+    );
   }
 
   /**
@@ -81,6 +84,10 @@ export class TestRun<Output> {
    * @throws RunFailedError, RunWaitsError; GhoulsError run_ended where the run is DONE and has not asked
    */
   consent(title?: string | RegExp): Promise<wire.ConsentView> {
+    return told(this.consent, () => this.#untilAsked(title));
+  }
+
+  #untilAsked(title: string | RegExp | undefined): Promise<wire.ConsentView> {
     return this.#reach(async () => {
       const open = (await this.consents()).find(
         (consent) => consent.status === "PENDING" && isTitled(title, consent),
@@ -101,7 +108,11 @@ export class TestRun<Output> {
    * asked for yet is waited for, as `consent` does; one that is closed refuses.
    * @throws GhoulsError not_a_decider, consent_changed, consent_closed, besides what `consent` throws
    */
-  async decide(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
+  decide(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
+    return told(this.decide, () => this.#decideOnce(title, verdict, options));
+  }
+
+  async #decideOnce(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
     const { driver, workers } = this.#parts;
     const decide = (which: "open" | "any") => driver.act(this.#decideIfAsked(title, which, verdict, options));
     const decided = await decide("open");
@@ -111,9 +122,19 @@ export class TestRun<Output> {
         fix: "Decide it in the test, where it can be waited for.",
       });
     }
-    // The run may be about to ask; where it has asked before and does not now, the closed one says why.
+    // The run may be about to ask, once more perhaps; where it never does, the closed one says why.
     await this.carryOn();
-    return (await decide("open")) ?? (await decide("any")) ?? this.#decideNext(title, verdict, options);
+    const now = await decide("open");
+    if (now !== undefined) return now;
+    let next: wire.ConsentView;
+    try {
+      next = await this.#untilAsked(title);
+    } catch (error) {
+      const closed = await decide("any");
+      if (closed === undefined) throw error;
+      return closed;
+    }
+    return driver.act(this.#decide(next, verdict, options));
   }
 
   /**
@@ -123,31 +144,39 @@ export class TestRun<Output> {
   async signal(name: string, payload?: unknown, options: SignalOptions = {}): Promise<wire.Signalled> {
     const { tenantId, driver, signals } = this.#parts;
     const { as = SIGNALLER, idempotencyKey } = options;
-    return driver.act(
-      signals.send(principalOf(tenantId, as), this.id, {
-        name,
-        payloadText: jsonTextOf(payload),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      }),
+    return told(this.signal, () =>
+      driver.act(
+        signals.send(principalOf(tenantId, as), this.id, {
+          name,
+          payloadText: jsonTextOf(payload),
+          ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        }),
+      ),
     );
   }
 
   /** Asks for the run's end. It is CANCELLED once nothing of it can still act: `result` and `carryOn` bring it there. */
   cancel(reason = "a test cancels it"): Promise<wire.Cancelled> {
     const { tenantId, driver, control } = this.#parts;
-    return driver.act(control.cancel(principalOf(tenantId, OPERATOR), this.id, reason));
+    return told(this.cancel, () =>
+      driver.act(control.cancel(principalOf(tenantId, OPERATOR), this.id, reason)),
+    );
   }
 
   /** An operator's word that a containment item is settled: `view().containment` has their ids. */
   resolve(item: string, reason: string): Promise<wire.Resolved> {
     const { tenantId, driver, control } = this.#parts;
-    return driver.act(control.resolve(principalOf(tenantId, OPERATOR), this.id, item, reason));
+    return told(this.resolve, () =>
+      driver.act(control.resolve(principalOf(tenantId, OPERATOR), this.id, item, reason)),
+    );
   }
 
   /** An operator's word that a quarantine is over. */
   clear(reason: string): Promise<wire.Cleared> {
     const { tenantId, driver, control } = this.#parts;
-    return driver.act(control.clear(principalOf(tenantId, OPERATOR), this.id, reason));
+    return told(this.clear, () =>
+      driver.act(control.clear(principalOf(tenantId, OPERATOR), this.id, reason)),
+    );
   }
 
   /**
@@ -160,7 +189,7 @@ export class TestRun<Output> {
 
   /** Carries the run on as far as it goes without moving the clock, and answers how it stands. */
   carryOn(): Promise<wire.RunView> {
-    return this.#reach(async () => ({ value: await this.view() }));
+    return told(this.carryOn, () => this.#reach(async () => ({ value: await this.view() })));
   }
 
   /** How the run stands. Moves nothing, as all that follows. */
@@ -207,11 +236,6 @@ export class TestRun<Output> {
       (one) => isTitled(title, one) && (which === "any" || one.status === "PENDING"),
     );
     return consent === undefined ? undefined : this.#decide(consent, verdict, options);
-  }
-
-  async #decideNext(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
-    const consent = await this.consent(title);
-    return this.#parts.driver.act(this.#decide(consent, verdict, options));
   }
 
   #decide(

@@ -18,6 +18,7 @@ import { openParts } from "./parts.ts";
 import type { QueueControls } from "./queue.ts";
 import { TestRun } from "./run.ts";
 import { Script, assertScript, type ScriptOptions } from "./script.ts";
+import { told } from "./told.ts";
 import { keepingWarnings } from "./warnings.ts";
 
 export type StartOptions = ({ readonly workflows: readonly AnyWorkflow[] } | { readonly config: Config }) & {
@@ -113,14 +114,15 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
     await database.close();
   };
   const ghouls: TestGhouls = {
-    submit: async (workflow, input, { as = options.as ?? TESTER, idempotencyKey, ...how } = {}) => {
-      refuseFakedTimers();
-      const { name, version } = workflow;
-      const request = requestOf({ workflow: name, version, input, ...how }, idempotencyKey);
-      const { runId } = await driver.act(admission.admit(principalOf(TENANT, as), request));
-      runIds.add(runId);
-      return new TestRun(runId, { ...parts, tenantId: TENANT, driver, warningsOf: warnings.of });
-    },
+    submit: (workflow, input, { as = options.as ?? TESTER, idempotencyKey, ...how } = {}) =>
+      told(ghouls.submit, async () => {
+        refuseFakedTimers();
+        const { name, version } = workflow;
+        const request = requestOf({ workflow: name, version, input, ...how }, idempotencyKey);
+        const { runId } = await driver.act(admission.admit(principalOf(TENANT, as), request));
+        runIds.add(runId);
+        return new TestRun(runId, { ...parts, tenantId: TENANT, driver, warningsOf: warnings.of });
+      }),
     clock,
     queue,
     script: (more) => script.add(more),

@@ -2,7 +2,12 @@ import type { RunStatus } from "@ghouls/core";
 
 /** What became of a claimed delivery. */
 export type Carried =
-  | { readonly kind: "settled"; readonly status: RunStatus }
+  | {
+      readonly kind: "settled";
+      readonly status: RunStatus;
+      /** Why it failed, if it did. */
+      readonly code?: string;
+    }
   | { readonly kind: "handed_over"; readonly why: string }
   | { readonly kind: "parked"; readonly status: RunStatus }
   | { readonly kind: "contained"; readonly outcome: "done" | "failed" | "refused" }

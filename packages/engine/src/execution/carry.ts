@@ -155,7 +155,8 @@ async function conclude(
           "effect_unknown: an effect may or may not have happened",
         );
       }
-      return { kind: "settled", status: answer.runStatus };
+      const code = settlement.status === "FAILED" ? settlement.errorCode : undefined;
+      return { kind: "settled", status: answer.runStatus, ...(code === undefined ? {} : { code }) };
     }
   }
 }

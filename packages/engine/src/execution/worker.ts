@@ -189,7 +189,11 @@ function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verd
   const log = deps.logFor(claimed);
   switch (end.kind) {
     case "settled":
-      log.info("run settled", { status: end.status, workflow: claimed.workflow.name });
+      log[end.code === undefined ? "info" : "warn"]("run settled", {
+        status: end.status,
+        workflow: claimed.workflow.name,
+        ...(end.code === undefined ? {} : { code: end.code, fix: "`ghouls show` tells why" }),
+      });
       return { done: true, reason: end.status };
     case "handed_over":
       log.info("the run goes on in another hop", { why: end.why });
