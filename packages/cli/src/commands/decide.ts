@@ -31,7 +31,7 @@ export function addDecide(program: Command, context: Context): void {
         if (json === true) context.io.out(`${jsonText(consent)}\n`);
         else context.io.out(describeConsent(consent));
         context.io.err(
-          `Nothing is decided yet. To ${verdict} this: ghouls decide ${id} ${verdict} --digest ${printable(consent.digest)}\n`,
+          `Nothing is decided yet. To ${verdict} this: npx ghouls decide ${id} ${verdict} --digest ${printable(consent.digest)}\n`,
         );
         return EXIT.failed;
       }

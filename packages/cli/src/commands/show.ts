@@ -84,6 +84,7 @@ function describeRun(run: wire.RunView): string {
     ["steps", String(run.steps)],
     ["attention", run.attention === null ? null : `${run.attention.reason}, since ${run.attention.at}`],
     ["quarantine", run.quarantine === null ? null : `${run.quarantine.reason}, since ${run.quarantine.at}`],
+    ["to do", run.quarantine === null ? null : "correct the cause, then `npx ghouls clear` lets it go on"],
     ["paused", run.pausedAt],
     ["deadline", run.deadlineAt],
     ["created", run.createdAt],
