@@ -54,8 +54,11 @@ export const Decided = z.object({
 });
 export type Decided = z.infer<typeof Decided>;
 
-/** Names of signals. */
-export const SIGNAL_NAME = /^[\x21-\x7e][\x20-\x7e]{0,199}$/;
+/** Names of signals, as a URL can carry them: "." and ".." in a path are other pages, however they are written. */
+export const SIGNAL_NAME = /^(?!\.{1,2}$)[\x21-\x7e][\x20-\x7e]{0,199}$/;
+/** The same in words. */
+export const SIGNAL_NAME_RULE =
+  'printable ASCII of 1 to 200 characters that begins with no space, and neither "." nor ".."';
 
 export const SignalRequest = z.strictObject({ payload: z.unknown().optional() });
 export type SignalRequest = z.infer<typeof SignalRequest>;

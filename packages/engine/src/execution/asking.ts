@@ -70,8 +70,9 @@ export class Asking {
     });
   }
 
-  consent(title: string, options: ConsentOptions | undefined): Promise<unknown> {
-    return this.#wait("consent", () => understandConsent(title, options, this.#hop.sources));
+  /** @param requestedBy who asked for the run */
+  consent(title: string, options: ConsentOptions | undefined, requestedBy: string): Promise<unknown> {
+    return this.#wait("consent", () => understandConsent(title, options, this.#hop.sources, requestedBy));
   }
 
   sleep(until: Duration | Date, options: { readonly name?: string } | undefined): Promise<unknown> {

@@ -38,7 +38,7 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     log: whileLive(source),
     step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>) =>
       source.asking.step(name, run, options as StepOptions | undefined) as Promise<Jsonified<T>>,
-    consent: (title, options) => source.asking.consent(title, options) as Promise<ConsentResult>,
+    consent: (title, options) => source.asking.consent(title, options, requestedBy) as Promise<ConsentResult>,
     sleep: (until, options) => source.asking.sleep(until, options) as Promise<void>,
     waitForSignal: <T>(name: string, options?: SignalOptions<T>) =>
       source.asking.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,
