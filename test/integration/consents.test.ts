@@ -48,3 +48,33 @@ describe("who may decide", () => {
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { outcome: "EXPIRED" } });
   });
 });
+
+describe("a list of consents", () => {
+  test("names the one whose request was altered, and shows the others; read by itself it is a fault", async () => {
+    const [altered, other] = [await asked(), await asked()];
+    await world.db.admin(
+      "update ghouls.consents set request_text = request_text || ' ' where consent_id = $1",
+      [altered.consentId],
+    );
+    const { consents } = await world.consents.list("acme", {}, { limit: 10 });
+    expect(consents.map(({ consentId, problem }) => [consentId, problem])).toEqual([
+      [other.consentId, null],
+      [altered.consentId, "its request disagrees with its digest"],
+    ]);
+    await expect(world.consents.get("acme", altered.consentId)).rejects.toMatchObject({
+      code: "integrity_fault",
+    });
+    expect(await world.consents.get("acme", other.consentId)).toMatchObject({ status: "PENDING" });
+  });
+
+  test("fits into the answer of a function (6 MB), however long the details and comments are", async () => {
+    const detail = "x".repeat(1_000_000);
+    const [{ consentId, digest }] = [await asked({ detail, quorum: 2 }), await asked({ detail })];
+    const comment = "why not? ".repeat(400).trim();
+    await world.consents.decide(GRACE, consentId, { verdict: "grant", digest, comment });
+    const page = await world.consents.list("acme", {}, { limit: 50 });
+    expect(JSON.stringify(page)).not.toMatch(/xxx|why not/);
+    expect(page.consents[1]).toMatchObject({ decisions: [{ by: "user:grace", verdict: "grant" }] });
+    expect(await world.consents.get("acme", consentId)).toMatchObject({ detail, decisions: [{ comment }] });
+  });
+});

@@ -69,10 +69,10 @@ test.each([
 });
 
 test.each([
-  { may: "who has asked may decide", deciders: [SOMEBODY.subject], requesterMayDecide: true },
-  { may: "a source decides by itself", deciders: [SOMEBODY.subject], source: "tickets" },
-  { may: "others are enough", deciders: [SOMEBODY.subject, "user:grace"] },
-  { may: "a role may have others", deciders: [SOMEBODY.subject, "role:legal"], quorum: 2 },
-])("a consent is asked where $may", async ({ may: _, ...options }) => {
+  ["who has asked may decide", { deciders: [SOMEBODY.subject], requesterMayDecide: true }],
+  ["a source decides by itself", { deciders: [SOMEBODY.subject], source: "tickets" }],
+  ["others are enough", { deciders: [SOMEBODY.subject, "user:grace"] }],
+  ["a role may have others", { deciders: [SOMEBODY.subject, "role:legal"], quorum: 2 }],
+])("a consent is asked where %s", async (_why, options) => {
   expect((await carried((ctx) => ctx.consent("c", options))).status).toBe("AWAITING_CONSENT");
 });

@@ -4,7 +4,7 @@ import { statesOf } from "../transitions.ts";
 import { ON_EXPIRY, VERDICTS } from "../waits.ts";
 import { time } from "./frame.ts";
 
-export const ConsentView = z.object({
+const consent = {
   consentId: z.string(),
   runId: z.string(),
   workflow: z.string(),
@@ -12,8 +12,6 @@ export const ConsentView = z.object({
   status: z.enum(statesOf("consent")),
   /** Of the frozen request; a decision has to name it. */
   digest: z.string(),
-  /** What deciders are shown; null for nothing. */
-  detail: z.unknown(),
   /** "role:legal" or "user:ada". */
   deciders: z.array(z.string()),
   quorum: z.int(),
@@ -25,13 +23,30 @@ export const ConsentView = z.object({
   expiresAt: time.nullable(),
   closedAt: time.nullable(),
   closedBy: z.string().nullable(),
-  decisions: z.array(
-    z.object({ by: z.string(), verdict: z.enum(VERDICTS), at: time, comment: z.string().nullable() }),
-  ),
+};
+const word = { by: z.string(), verdict: z.enum(VERDICTS), at: time };
+
+export const ConsentView = z.object({
+  ...consent,
+  /** What deciders are shown; null for nothing. */
+  detail: z.unknown(),
+  decisions: z.array(z.object({ ...word, comment: z.string().nullable() })),
 });
 export type ConsentView = z.infer<typeof ConsentView>;
 
-export const ConsentPage = z.object({ consents: z.array(ConsentView), nextCursor: z.string().nullable() });
+/** A consent among others: without what people wrote, which may be long. */
+export const ConsentSummary = z.object({
+  ...consent,
+  decisions: z.array(z.object(word)),
+  /** Why it cannot be read by itself; null where it can. */
+  problem: z.string().nullable(),
+});
+export type ConsentSummary = z.infer<typeof ConsentSummary>;
+
+export const ConsentPage = z.object({
+  consents: z.array(ConsentSummary),
+  nextCursor: z.string().nullable(),
+});
 export type ConsentPage = z.infer<typeof ConsentPage>;
 
 export const DecisionRequest = z.strictObject({
