@@ -26,7 +26,10 @@ order by run.deadline_at, run.run_id
 limit $1`,
 );
 
-/** The second statement of its transaction: deliveries and intents may be new. */
+/**
+ * The second statement of its transaction: deliveries and intents may be new. A run that is held has not started, and its
+ * deadline moves with its release; its hold ends it in time.
+ */
 const FAIL = writeStatement(
   "runs.fail-overdue",
   `
@@ -35,6 +38,10 @@ with r as materialized (
   from ghouls.runs run
   where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(DEADLINE_STATES)})
     and run.quarantined_at is null and run.deadline_at <= ghouls.clock()
+    and not exists (
+      select 1 from ghouls.deliveries held
+      where held.tenant_id = run.tenant_id and held.run_id = run.run_id and held.seq = run.enqueue_seq
+        and held.status = 'HELD')
   for update
 ), ${takenAway("$5")}
 update ghouls.runs run
