@@ -56,3 +56,38 @@ test("more signals of the awaited name than the run can take are refused, so tha
   await world.drain();
   expect((await world.view(runId)).status).toBe("DONE");
 });
+
+const MEGABYTE = JSON.stringify("x".repeat(1_000_000));
+const bytesOf = async (runId: string) => {
+  const [row] = await world.db.admin(
+    "select journal_bytes::integer as bytes from ghouls.runs where run_id = $1",
+    [runId],
+  );
+  return Number(row?.["bytes"]);
+};
+
+test("what a run waits for counts towards its journal of 32 MiB, and what goes above ends it by name", async () => {
+  code = async (ctx) => {
+    for (let round = 0; round < 5; round += 1)
+      await Promise.all(Array.from({ length: 8 }, (_, n) => ctx.waitForSignal(`big ${n}`)));
+  };
+  const { runId } = await world.submit("job");
+  for (let n = 0; n < 40; n += 1) await send(runId, `big ${n % 8}`, MEGABYTE);
+  await world.drain();
+  const view = await world.view(runId);
+  expect(view).toMatchObject({ status: "FAILED", errorCode: "too_large", steps: 34 });
+  expect(view.error?.message).toContain("33554432");
+  expect(await bytesOf(runId)).toBeLessThan(33 * 1_048_576);
+}, 30_000);
+
+test("many waits that are over at once bring no more into the journal than one value above its cap", async () => {
+  code = (ctx) => Promise.all(Array.from({ length: 40 }, (_, n) => ctx.waitForSignal(`big ${n}`)));
+  const { runId } = await world.submit("job");
+  for (let n = 0; n < 40; n += 1) await send(runId, `big ${n}`, MEGABYTE);
+  await world.drain();
+  expect(await world.view(runId)).toMatchObject({ status: "FAILED", errorCode: "too_large", waits: [] });
+  expect(await bytesOf(runId)).toBeLessThan(33 * 1_048_576);
+  // What it did not take is kept as it came.
+  const kept = await world.db.admin("select 1 from ghouls.signals where consumed_at is null");
+  expect(kept).toHaveLength(6);
+}, 30_000);

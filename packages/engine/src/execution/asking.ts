@@ -83,6 +83,11 @@ export class Asking {
     return this.#wait("signal", () => understandSignal(name, options, this.#hop.now()));
   }
 
+  /** Ends the run before its code asks for anything. */
+  refuseAll(end: HopEnd): void {
+    this.#hop.refuse(end);
+  }
+
   /** The code after it is not run; what is in flight ends first. */
   restart(input: unknown): Promise<never> {
     const inside = this.#insideOf("restart", "");

@@ -50,7 +50,7 @@ export interface AdmittedRun {
   readonly unpublished: boolean;
   /** Seconds until its delivery is due; 0 where it is. */
   readonly dueInSeconds: number;
-  /** When it starts, where that was asked for. */
+  /** When it starts, where that was asked for, or where it was released. */
   readonly startsAt: Date | null;
 }
 
