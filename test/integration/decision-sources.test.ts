@@ -1,16 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { workflow } from "ghouls";
 import * as z from "zod";
-import type { DecisionSource } from "@ghouls/core";
+import type { DecisionSource, Principal, SourceAnswer } from "@ghouls/core";
 import { testWorld } from "../support/world.ts";
 
+const GRACE: Principal = { tenantId: "acme", subject: "user:grace", roles: ["legal"] };
 const asks = workflow({
   name: "asks",
   version: 1,
   onWorkerLoss: "resume",
   input: z.object({ source: z.string() }),
   run: (ctx, { source }) =>
-    ctx.consent("ship it", { deciders: ["role:legal"], source, detail: { risk: "low" } }),
+    ctx.consent("ship it", { deciders: ["role:legal"], source, expires: "1h", detail: { risk: "low" } }),
 });
 
 let asked: unknown[] = [];
@@ -30,6 +31,7 @@ const world = await testWorld({
 });
 beforeEach(() => {
   asked = [];
+  world.logged.length = 0;
 });
 afterEach(() => world.reset());
 
@@ -71,6 +73,61 @@ describe("a decision source", () => {
     expect((await world.reconcile()).consents).toMatchObject({ failed: 1 });
     expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");
     expect(world.logged.some(({ message }) => message.includes("could not be asked"))).toBe(true);
+  });
+
+  const decided = () => world.logged.some(({ message }) => message.includes("source has decided"));
+
+  test("that was slower than a person is neither counted nor told of as the one that decided", async () => {
+    const runId = await parked("tickets");
+    answer = async () => {
+      const { consents } = await world.consents.list("acme", { runId }, { limit: 1 });
+      const { consentId, digest } = consents[0]!;
+      await world.consents.decide(GRACE, consentId, { verdict: "deny", digest });
+      return { outcome: "grant", by: "TICKET-9" };
+    };
+    expect((await world.reconcile()).consents).toMatchObject({ due: 1, decided: 0, failed: 0 });
+    expect(decided()).toBe(false);
+    expect(world.logged).toContainEqual(
+      expect.objectContaining({
+        message: "a decision source was late",
+        fields: expect.objectContaining({ outcome: "grant", status: "DENIED" }),
+      }),
+    );
+    await world.drain();
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { outcome: "DENIED" } });
+  });
+
+  test("that answers after the consent's time has decided nothing, and brings its run back as expired", async () => {
+    const runId = await parked("tickets");
+    answer = async () => {
+      await world.advance(3_601);
+      return { outcome: "grant", by: "TICKET-10" };
+    };
+    expect((await world.reconcile()).consents).toMatchObject({ decided: 0 });
+    expect(decided()).toBe(false);
+    await world.drain();
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { outcome: "EXPIRED" } });
+  });
+
+  test.each([
+    undefined,
+    "grant",
+    {},
+    { outcome: "yes", by: "T-1" },
+    { outcome: "grant" },
+    { outcome: "grant", by: "" },
+    { outcome: "deny", by: 7 },
+    { outcome: "grant", by: "x".repeat(201) },
+    { outcome: "grant", by: "T-1", comment: { text: "no" } },
+  ])("that answers %j has decided nothing, and is asked again", async (odd) => {
+    answer = () => Promise.resolve(odd as SourceAnswer);
+    const runId = await parked("tickets");
+    expect((await world.reconcile()).consents).toMatchObject({ decided: 0, failed: 1 });
+    expect(JSON.stringify(world.logged)).toContain("no decision");
+    expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");
+    answer = () => Promise.resolve({ outcome: "grant", by: "TICKET-11" });
+    await world.advance(40);
+    expect((await world.reconcile()).consents).toMatchObject({ decided: 1 });
   });
 
   test("that the configuration does not have is refused by name, before anything waits for it", async () => {

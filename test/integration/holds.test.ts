@@ -11,9 +11,17 @@ const hello = workflow({
   input: z.unknown(),
   run: () => Promise.resolve("hello"),
 });
+const waits = workflow({
+  name: "waits",
+  version: 1,
+  onWorkerLoss: "resume",
+  deadline: "2h",
+  input: z.unknown(),
+  run: async (ctx) => [ctx.now().getTime(), await ctx.waitForSignal("paid", { timeout: "1h" })],
+});
 let broken: string | undefined;
 const world = await testWorld({
-  workflows: [hello],
+  workflows: [hello, waits],
   codec: {
     ...identityCodec,
     encode: (text, { kind, runId }) =>
@@ -61,6 +69,38 @@ test("a release after the hold's expiry is refused by name before any pass has s
   expect((await world.view(runId)).status).toBe("QUEUED");
   expect(await world.reconcile()).toMatchObject({ holds: { expired: 1, ended: 1 }, relay: { due: 0 } });
   expect((await world.view(runId)).error?.code).toBe("hold_expired");
+});
+
+test("a run that was held has its whole time from its release on: what it waits for, and until its deadline", async () => {
+  const { runId } = await world.submit("waits", null, { held: true, holdFor: "6h" });
+  const { createdAt, deadlineAt } = await world.view(runId);
+  await world.advance(3 * 3_600);
+  // Its deadline of two hours has not begun.
+  expect(await world.reconcile()).toMatchObject({ deadlines: { overdue: 0 } });
+  expect((await world.view(runId)).status).toBe("QUEUED");
+  await world.admission.release(SOMEBODY, runId);
+  await world.drain();
+  const view = await world.view(runId);
+  expect(view).toMatchObject({ status: "AWAITING_SIGNAL" });
+  const heldMs = Date.parse(view.startsAt ?? "") - Date.parse(createdAt);
+  expect(heldMs).toBeGreaterThanOrEqual(3 * 3_600_000);
+  expect(Date.parse(view.deadlineAt ?? "") - Date.parse(deadlineAt ?? "")).toBe(heldMs);
+  expect(Date.parse(view.waits[0]?.dueAt ?? "")).toBe(Date.parse(view.startsAt ?? "") + 3_600_000);
+  await world.advance(3_601);
+  await world.reconcile();
+  await world.drain();
+  expect(await world.view(runId)).toMatchObject({
+    status: "DONE",
+    output: [Date.parse(view.startsAt ?? ""), { outcome: "TIMED_OUT" }],
+  });
+});
+
+test("a run that is released before its delayed start keeps that start and its deadline", async () => {
+  const { runId } = await world.submit("waits", null, { held: true, holdFor: "6h", startAfter: "4h" });
+  const { startsAt, deadlineAt } = await world.view(runId);
+  await world.advance(3_600);
+  await world.admission.release(SOMEBODY, runId);
+  expect(await world.view(runId)).toMatchObject({ startsAt, deadlineAt });
 });
 
 test("a codec that cannot write one run's reason holds up no other's, and the next pass tries again", async () => {

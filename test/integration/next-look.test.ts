@@ -41,6 +41,17 @@ describe("the ledger says in how many seconds somebody must look:", () => {
     expect(await seconds()).toBe(expected);
   });
 
+  test("a deadline, but not that of a run that is held: it has not begun, and its hold is looked after", async () => {
+    const passes =
+      "update ghouls.runs set deadline_at = ghouls.clock() - interval '9 seconds' where run_id = $1";
+    const held = await makeRun(db, { deliveryStatus: "HELD" });
+    await db.admin(passes, [held.runId]);
+    expect(await seconds()).toBe(3_600);
+    const due = await makeRun(db, { nextPublicationIn: 500 });
+    await db.admin(passes, [due.runId]);
+    expect(await seconds()).toBe(-9);
+  });
+
   test("an item, and the earliest of all of these, of any tenant and priority", async () => {
     const run = await makeRun(db, {
       status: "FAILING",

@@ -92,7 +92,7 @@ const cases: readonly Case[] = [
     rows: 1,
     values: () => ["acme", one.run_id, one.consent_id, "user:grace", "grant", null, null, "GRANTED"],
   },
-  { name: "signals.buffered", rows: 1, values: () => ["acme", one.run_id] },
+  { name: "signals.buffered", rows: 1, values: () => ["acme", one.run_id, "paid"] },
   { name: "signals.by-key", rows: 1, values: () => ["acme", one.run_id, "k", one.arm_id] },
 ];
 

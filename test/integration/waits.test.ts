@@ -124,7 +124,7 @@ async function submitted(name: string, input: unknown = {}) {
 }
 async function consentOf(runId: string) {
   const { consents } = await world.consents.list("acme", { runId }, { limit: 10 });
-  return consents[0] as (typeof consents)[number];
+  return (await world.consents.get("acme", consents[0]!.consentId))!;
 }
 async function passes(seconds: number) {
   await world.advance(seconds);

@@ -142,14 +142,13 @@ class FakeControl implements ControlService {
 }
 
 export const CONSENT_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
-const CONSENT: wire.ConsentView = {
+const SUMMARY: wire.ConsentSummary = {
   consentId: CONSENT_ID,
   runId: RUN_ID,
   workflow: "hello",
   title: "ship it",
   status: "PENDING",
   digest: "of the request",
-  detail: null,
   deciders: ["role:legal"],
   quorum: 1,
   requestedBy: "sam",
@@ -161,7 +160,10 @@ const CONSENT: wire.ConsentView = {
   closedAt: null,
   closedBy: null,
   decisions: [],
+  problem: null,
 };
+const { problem: _, ...SHOWN } = SUMMARY;
+const CONSENT: wire.ConsentView = { ...SHOWN, detail: null, decisions: [] };
 
 class FakeConsents implements ConsentService {
   readonly words: { principal: Principal; word: unknown }[] = [];
@@ -173,7 +175,7 @@ class FakeConsents implements ConsentService {
 
   async list(tenantId: string, filter: ConsentFilter, page: object): Promise<wire.ConsentPage> {
     this.lists.push({ filter, page });
-    return { consents: tenantId === "t1" ? [CONSENT] : [], nextCursor: null };
+    return { consents: tenantId === "t1" ? [SUMMARY] : [], nextCursor: null };
   }
 
   async decide(principal: Principal, consentId: string, word: object): Promise<wire.Decided> {

@@ -58,7 +58,7 @@ export const sendSignal = defineRoute({
   request: {
     params: z.object({
       id: z.string(),
-      name: z.string().regex(wire.SIGNAL_NAME, "printable ASCII, at most 200 characters"),
+      name: z.string().regex(wire.SIGNAL_NAME, wire.SIGNAL_NAME_RULE),
     }),
     headers: z.object({ "idempotency-key": wire.IdempotencyKey.optional() }),
     body: { required: true, content: { "application/json": { schema: SignalRequest } } },

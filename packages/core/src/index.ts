@@ -13,6 +13,7 @@ export * from "./publication.ts";
 export * from "./retry.ts";
 export * from "./run.ts";
 export * from "./settings.ts";
+export * from "./source-answer.ts";
 export * from "./skip.ts";
 export * from "./transitions.ts";
 export * from "./waits.ts";

@@ -169,6 +169,9 @@ export class UnserializableError extends Error {
 /** Largest value that is kept, in UTF-8 bytes of its JSON text. */
 export const MAX_VALUE_BYTES = 1_048_576;
 
+/** Largest journal of a run, in bytes of its stored results. */
+export const MAX_JOURNAL_BYTES = 32 * 1_048_576;
+
 /**
  * The JSON text of a value that user code returned, or undefined for `undefined`. Whatever JSON would drop or change in
  * silence (undefined in an array, NaN, a Map, a class instance, a cycle) is refused with its path.

@@ -28,7 +28,7 @@ export interface Run {
   readonly pausedAt: Date | null;
   readonly deadlineAt: Date | null;
   readonly createdAt: Date;
-  /** When its code starts, or has started anew by `ctx.restart`; null: at once. */
+  /** When its code starts: a delayed start, a release, or a start anew by `ctx.restart`; null: at once. */
   readonly startsAt: Date | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;

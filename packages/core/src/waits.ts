@@ -123,22 +123,26 @@ export function judgeDecision(
   }
   if (word.digest !== consent.requestDigest) return { kind: "changed" };
   const before = consent.decisions.find(({ by }) => by === word.subject);
+  // What is over says so, also to a word that it has kept: else it would answer that it is still pending.
+  if (consent.status === "PENDING" && consent.expired) return { kind: "expired" };
   if (before?.verdict === word.verdict) return { kind: "repeated", status: consent.status };
   if (consent.status !== "PENDING")
     return { kind: "closed", status: consent.status, by: consent.closedBy ?? "unknown" };
-  if (consent.expired) return { kind: "expired" };
   if (before !== undefined) return { kind: "contradicts", verdict: before.verdict };
   if (word.verdict === "deny") return { kind: "counts", becomes: "DENIED" };
   const grants = consent.decisions.filter(({ verdict }) => verdict === "grant").length + 1;
   return { kind: "counts", becomes: asSource || grants >= consent.quorum ? "GRANTED" : "PENDING" };
 }
 
-/** Whether a principal is one of those who may decide: by name, or by a role. */
-export function isDecider(
-  deciders: readonly string[],
-  who: Pick<DecisionWord, "subject" | "roles">,
-): boolean {
-  return deciders.includes(who.subject) || who.roles.some((role) => deciders.includes(`role:${role}`));
+/** Whether an entry of a consent's deciders is a role; any other is a subject. */
+export function namesRole(decider: string): boolean {
+  return decider.startsWith("role:");
+}
+
+/** Whether a principal is one of those who may decide: by name, or by a role. A subject that is named like a role is no role. */
+function isDecider(deciders: readonly string[], who: Pick<DecisionWord, "subject" | "roles">): boolean {
+  const byName = !namesRole(who.subject) && deciders.includes(who.subject);
+  return byName || who.roles.some((role) => deciders.includes(`role:${role}`));
 }
 
 /** The state of a consent whose time is over. */

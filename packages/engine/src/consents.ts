@@ -11,7 +11,14 @@ import {
   type Verdict,
   type wire,
 } from "@ghouls/core";
-import type { ConsentPosition, DecideAnswer, Ledger, StoredConsent, StoredDecision } from "@ghouls/ledger";
+import type {
+  ConsentPosition,
+  DecideAnswer,
+  Ledger,
+  ListedConsent,
+  StoredConsent,
+  StoredDecision,
+} from "@ghouls/ledger";
 import type { Publisher } from "./admission/publisher.ts";
 import { endsWithin } from "./patience.ts";
 import type { ConsentService } from "./services.ts";
@@ -33,7 +40,20 @@ export function createConsents({ ledger, codec, publisher, faults }: ConsentsOpt
       requestOf(consent, codec),
       ledger.consents.decisions(consent),
     ]);
-    return consentView(consent, request, await decodedDecisions(consent, decisions, codec));
+    return {
+      ...shownOf(consent),
+      detail: request.detail,
+      decisions: await decodedDecisions(consent, decisions, codec),
+    };
+  };
+  // Nothing of it passes the codec: one that cannot be read hides no other.
+  const summaryOf = async (consent: ListedConsent & { intact: boolean }): Promise<wire.ConsentSummary> => {
+    const decisions = await ledger.consents.decisions(consent);
+    return {
+      ...shownOf(consent),
+      decisions: decisions.map(({ by, verdict, at }) => ({ by, verdict, at: at.toISOString() })),
+      problem: consent.intact ? null : `its ${ALTERED}`,
+    };
   };
   return {
     get: async (tenantId, consentId) => {
@@ -48,7 +68,7 @@ export function createConsents({ ledger, codec, publisher, faults }: ConsentsOpt
         ...(page.cursor === undefined ? {} : { after: positionOf(page.cursor) }),
       });
       return {
-        consents: await Promise.all(consents.map(viewOf)),
+        consents: await Promise.all(consents.map(summaryOf)),
         nextCursor: next === undefined ? null : cursorOf(next),
       };
     },
@@ -145,14 +165,13 @@ function refuseWhatDidNotCount(judgement: DecideAnswer["judgement"], consent: St
   }
 }
 
-/** The frozen request as it was shown. */
+const ALTERED = "request disagrees with its digest";
+
+/** The frozen request as it was shown. @throws GhoulsError integrity_fault where it is another */
 async function requestOf(consent: StoredConsent, codec: Codec): Promise<{ detail: unknown }> {
   const { tenantId, runId, requestText, storedDigest } = consent;
   if (sha256(requestText) !== storedDigest)
-    throw new GhoulsError(
-      "integrity_fault",
-      `the request of consent ${consent.consentId} disagrees with its digest`,
-    );
+    throw new GhoulsError("integrity_fault", `of consent ${consent.consentId} the ${ALTERED}`);
   const text = await codec.decode(requestText, { tenantId, runId, kind: "consent" });
   return JSON.parse(text) as { detail: unknown };
 }
@@ -173,11 +192,8 @@ async function decodedDecisions(
   );
 }
 
-function consentView(
-  consent: StoredConsent,
-  request: { detail: unknown },
-  decisions: wire.ConsentView["decisions"],
-): wire.ConsentView {
+/** What every look at a consent shows. */
+function shownOf(consent: ListedConsent): Omit<wire.ConsentView, "detail" | "decisions"> {
   return {
     consentId: consent.consentId,
     runId: consent.runId,
@@ -185,7 +201,6 @@ function consentView(
     title: consent.title,
     status: consent.status,
     digest: consent.requestDigest,
-    detail: request.detail,
     deciders: [...consent.deciders],
     quorum: consent.quorum,
     requestedBy: consent.requestedBy,
@@ -196,7 +211,6 @@ function consentView(
     expiresAt: consent.expiresAt?.toISOString() ?? null,
     closedAt: consent.closedAt?.toISOString() ?? null,
     closedBy: consent.closedBy,
-    decisions,
   };
 }
 

@@ -1,5 +1,4 @@
-import { GhoulsError, type DecisionSource } from "@ghouls/core";
-import * as z from "zod";
+import { GhoulsError, readSourceAnswer, type DecisionSource } from "@ghouls/core";
 
 export interface HttpDecisionSourceOptions {
   /** Where the question is posted: https, or http on this machine. */
@@ -12,15 +11,6 @@ const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 /** The largest answer that is read, in bytes. */
 const MAX_BYTES = 65_536;
-
-const Answer = z.discriminatedUnion("outcome", [
-  z.object({ outcome: z.literal("pending") }),
-  z.object({
-    outcome: z.enum(["grant", "deny"]),
-    by: z.string().min(1).max(200),
-    comment: z.string().max(4_000).optional(),
-  }),
-]);
 
 /**
  * A decision source over HTTP: the question as JSON in a POST, answered by `{"outcome":"pending"}`, or by "grant" or "deny"
@@ -50,13 +40,7 @@ export function httpDecisionSource({ url, headers }: HttpDecisionSourceOptions):
         await response.body?.cancel();
         throw new Error(`the decision source answered ${response.status}`);
       }
-      const { by, comment, outcome } = {
-        by: "",
-        comment: undefined,
-        ...Answer.parse(JSON.parse(await boundedText(response))),
-      };
-      if (outcome === "pending") return { outcome };
-      return { outcome, by, ...(comment === undefined ? {} : { comment }) };
+      return readSourceAnswer(JSON.parse(await boundedText(response)));
     },
   };
 }

@@ -5,7 +5,13 @@ export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./hops/claims.ts";
 export type { ConnectionOptions, ConnectionSource } from "./connection/connections.ts";
 export type { DatabaseOptions, Executor, Row } from "./connection/database.ts";
 export type { CancelAnswer } from "./containment/cancellations.ts";
-export type { ConsentPosition, DecideAnswer, StoredConsent, StoredDecision } from "./waits/consents.ts";
+export type {
+  ConsentPosition,
+  DecideAnswer,
+  ListedConsent,
+  StoredConsent,
+  StoredDecision,
+} from "./waits/consents.ts";
 export type { OverdueRun } from "./waits/deadlines.ts";
 export type { Checkpoint, NextDelivery } from "./hops/handovers.ts";
 export type { ExpiredHold } from "./admission/holds.ts";

@@ -12,6 +12,7 @@ import * as holds from "./admission/holds.ts";
 import * as intents from "./hops/intents.ts";
 import * as items from "./containment/items.ts";
 import * as keys from "./keys.ts";
+import * as lookUps from "./waits/look-ups.ts";
 import * as losses from "./hops/losses.ts";
 import * as admissions from "./admission/admissions.ts";
 import * as claims from "./hops/claims.ts";
@@ -158,8 +159,8 @@ export function openLedger(options: LedgerOptions) {
       page: bind(database, consents.readConsentPage),
       decisions: bind(database, consents.readDecisions),
       decide: opening(database, beforeOpening, consents.decideConsent),
-      toLookUp: bind(database, consents.readConsentsToLookUp),
-      postponeLookUp: bind(database, consents.postponeLookUp),
+      toLookUp: bind(database, lookUps.readConsentsToLookUp),
+      postponeLookUp: bind(database, lookUps.postponeLookUp),
     },
     signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },

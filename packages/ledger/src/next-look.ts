@@ -1,6 +1,6 @@
 import { sqlStates } from "@ghouls/core";
 import type { Executor } from "./connection/database.ts";
-import { DEADLINE_STATES } from "./waits/deadlines.ts";
+import { DEADLINE_STATES, NOT_HELD } from "./waits/deadlines.ts";
 import { ENDING_STATES } from "./sql/fence.ts";
 import { PARKED_STATES } from "./waits/resumptions.ts";
 import { rows } from "./sql/rows.ts";
@@ -66,6 +66,7 @@ from (
   (select run.deadline_at
   from ghouls.runs run
   where run.deadline_at is not null and run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null
+    and ${NOT_HELD}
   order by run.deadline_at
   limit 1)
   union all

@@ -89,10 +89,10 @@ export class TestRun<Output> {
 
   #untilAsked(title: string | RegExp | undefined): Promise<wire.ConsentView> {
     return this.#reach(async () => {
-      const open = (await this.consents()).find(
+      const open = (await this.#consents()).find(
         (consent) => consent.status === "PENDING" && isTitled(title, consent),
       );
-      if (open !== undefined) return { value: open };
+      if (open !== undefined) return { value: await this.#consent(open) };
       const view = await this.view();
       if (view.status === "FAILED" || view.status === "CANCELLED") throw new RunFailedError(view);
       if (view.status !== "DONE") return undefined;
@@ -221,8 +221,20 @@ export class TestRun<Output> {
 
   /** Every consent that the run has asked for, the newest first. */
   async consents(): Promise<readonly wire.ConsentView[]> {
+    return Promise.all((await this.#consents()).map((consent) => this.#consent(consent)));
+  }
+
+  async #consents(): Promise<readonly wire.ConsentSummary[]> {
     const { consents, tenantId } = this.#parts;
     return (await consents.list(tenantId, { runId: this.id }, { limit: 200 })).consents;
+  }
+
+  /** With what deciders are shown, which no list has. */
+  async #consent({ consentId }: wire.ConsentSummary): Promise<wire.ConsentView> {
+    const { consents, tenantId } = this.#parts;
+    const consent = await consents.get(tenantId, consentId);
+    if (consent === undefined) throw forgotten(this.id);
+    return consent;
   }
 
   /** Undefined where there is none. One that is closed refuses by itself. */
@@ -232,14 +244,14 @@ export class TestRun<Output> {
     verdict: Verdict,
     options: DecideOptions,
   ): Promise<wire.Decided | undefined> {
-    const consent = (await this.consents()).find(
+    const consent = (await this.#consents()).find(
       (one) => isTitled(title, one) && (which === "any" || one.status === "PENDING"),
     );
     return consent === undefined ? undefined : this.#decide(consent, verdict, options);
   }
 
   #decide(
-    { consentId, digest: shown }: wire.ConsentView,
+    { consentId, digest: shown }: Pick<wire.ConsentView, "consentId" | "digest">,
     verdict: Verdict,
     { as, comment, digest = shown }: DecideOptions,
   ): Promise<wire.Decided> {
@@ -253,7 +265,7 @@ export class TestRun<Output> {
   }
 
   async #stuck(): Promise<RunWaitsError> {
-    const [view, consents] = await Promise.all([this.view(), this.consents()]);
+    const [view, consents] = await Promise.all([this.view(), this.#consents()]);
     return new RunWaitsError(view, whyItWaits(view, consents, this.#parts.warningsOf(this.id)));
   }
 }

@@ -137,7 +137,7 @@ export class Script {
   }
 
   /** The one before may have closed it. */
-  async #decide({ consentId, digest }: wire.ConsentView, rule: ScriptedConsent): Promise<void> {
+  async #decide({ consentId, digest }: wire.ConsentSummary, rule: ScriptedConsent): Promise<void> {
     const { consents, tenantId } = this.#parts;
     const now = await consents.get(tenantId, consentId);
     if (now?.status !== "PENDING") return;
@@ -183,14 +183,14 @@ export class Script {
 /** Whether a consent's title is meant. */
 export function isTitled(
   title: string | RegExp | undefined,
-  consent: Pick<wire.ConsentView, "title">,
+  consent: Pick<wire.ConsentSummary, "title">,
 ): boolean {
   if (title === undefined) return true;
   // A pattern with the flag g or y would begin where it ended before.
   return typeof title === "string" ? consent.title === title : consent.title.search(title) !== -1;
 }
 
-function fits(rule: ScriptedConsent, consent: wire.ConsentView): boolean {
+function fits(rule: ScriptedConsent, consent: wire.ConsentSummary): boolean {
   return isTitled(rule.title, consent) && (rule.workflow === undefined || rule.workflow === consent.workflow);
 }
 

@@ -3,7 +3,7 @@ import type { wire } from "@ghouls/core";
 /** What a run waits for, in words, and what to write so that it goes on. */
 export function whyItWaits(
   view: wire.RunView,
-  consents: readonly wire.ConsentView[],
+  consents: readonly wire.ConsentSummary[],
   warnings: readonly string[],
 ): string {
   const found = [
@@ -26,7 +26,7 @@ export function whyItWaits(
   return `${what}${attention}${warnings.map((line) => `\n  log: ${line}`).join("")}`;
 }
 
-function inWords(wait: wire.OpenWait, consents: readonly wire.ConsentView[]): string {
+function inWords(wait: wire.OpenWait, consents: readonly wire.ConsentSummary[]): string {
   const until = wait.dueAt === null ? "" : ` until ${wait.dueAt}`;
   const move = wait.dueAt === null ? "" : ", or move the clock with ghouls.clock.advance";
   switch (wait.kind) {
@@ -48,6 +48,6 @@ function inWords(wait: wire.OpenWait, consents: readonly wire.ConsentView[]): st
   }
 }
 
-function granted({ decisions }: wire.ConsentView): number {
+function granted({ decisions }: wire.ConsentSummary): number {
   return decisions.filter(({ verdict }) => verdict === "grant").length;
 }

@@ -53,6 +53,8 @@ async function list(io: Io, options: ConsentsOptions): Promise<number> {
     consent.expiresAt ?? "never",
   ]);
   io.out(table(["STATUS", "TITLE", "ID", "RUN", "EXPIRES"], rows));
+  for (const { consentId, problem } of page.consents)
+    if (problem !== null) io.err(`consent ${printable(consentId)}: ${printable(problem)}\n`);
   if (page.nextCursor !== null) io.err(`There are more: --cursor ${printable(page.nextCursor)}\n`);
   return EXIT.ok;
 }

@@ -103,14 +103,13 @@ describe("show", () => {
 });
 
 const CONSENT_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
-const CONSENT = {
+const ASKED = {
   consentId: CONSENT_ID,
   runId: RUN_ID,
   workflow: "release-gate",
   title: "ship with these licences",
   status: "PENDING",
   digest: "0123abcd",
-  detail: { questions: ["GPL-3.0"] },
   deciders: ["role:legal"],
   quorum: 2,
   requestedBy: "user:sam",
@@ -121,12 +120,18 @@ const CONSENT = {
   expiresAt: AT,
   closedAt: null,
   closedBy: null,
-  decisions: [{ by: "user:grace", verdict: "grant", at: AT, comment: "fine by me" }],
+};
+const WORD = { by: "user:grace", verdict: "grant", at: AT };
+const LISTED = { ...ASKED, decisions: [WORD], problem: null as string | null };
+const CONSENT = {
+  ...ASKED,
+  detail: { questions: ["GPL-3.0"] },
+  decisions: [{ ...WORD, comment: "fine by me" }],
 };
 
 describe("consents", () => {
   it("lists those that wait, and says where the next page begins", async () => {
-    const page = { consents: [CONSENT], nextCursor: "further" };
+    const page = { consents: [LISTED], nextCursor: "further" };
     const server = await api({ "GET /v1/consents": page });
     const outcome = await ghouls(["consents", "--limit", "1"], { env: server.env });
     expect(outcome.out).toContain("ship with these licences");
@@ -135,8 +140,18 @@ describe("consents", () => {
     expect(server.asked[0]?.line).toBe("GET /v1/consents?status=PENDING&limit=1");
   });
 
+  it("lists one that cannot be read beside the others, and says what is wrong with it", async () => {
+    const problem = "its request disagrees with its digest";
+    const page = { consents: [{ ...LISTED, problem }, LISTED], nextCursor: null };
+    const server = await api({ "GET /v1/consents": page });
+    const outcome = await ghouls(["consents"], { env: server.env });
+    expect(outcome.code).toBe(0);
+    expect(outcome.out.match(/ship with these licences/g)).toHaveLength(2);
+    expect(outcome.err).toBe(`consent ${CONSENT_ID}: ${problem}\n`);
+  });
+
   it("takes a status, a run and all of them, and tells JSON as it came", async () => {
-    const page = { consents: [CONSENT], nextCursor: null };
+    const page = { consents: [LISTED], nextCursor: null };
     const server = await api({ "GET /v1/consents": page });
     const denied = await ghouls(["consents", "--status", "DENIED", "--json"], { env: server.env });
     expect(JSON.parse(denied.out)).toEqual(page);

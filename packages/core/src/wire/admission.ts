@@ -56,7 +56,7 @@ export const Admitted = z.object({
   queue: z.string(),
   priority: z.int(),
   held: z.boolean(),
-  /** When it starts, where that was asked for and lies ahead. */
+  /** When it starts: where that was asked for and lay ahead, or where it was released. */
   startsAt: time.nullable(),
 });
 export type Admitted = z.infer<typeof Admitted>;

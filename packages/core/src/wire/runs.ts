@@ -25,7 +25,7 @@ export const RunSummary = z.object({
   pausedAt: time.nullable(),
   deadlineAt: time.nullable(),
   createdAt: time,
-  /** When its code starts, or has started anew by `ctx.restart`; null where it started at once. */
+  /** When its code starts: a delayed start, a release, or a start anew by `ctx.restart`; null where it started at once. */
   startsAt: time.nullable(),
   startedAt: time.nullable(),
   finishedAt: time.nullable(),

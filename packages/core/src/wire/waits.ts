@@ -4,7 +4,7 @@ import { statesOf } from "../transitions.ts";
 import { ON_EXPIRY, VERDICTS } from "../waits.ts";
 import { time } from "./frame.ts";
 
-export const ConsentView = z.object({
+const consent = {
   consentId: z.string(),
   runId: z.string(),
   workflow: z.string(),
@@ -12,8 +12,6 @@ export const ConsentView = z.object({
   status: z.enum(statesOf("consent")),
   /** Of the frozen request; a decision has to name it. */
   digest: z.string(),
-  /** What deciders are shown; null for nothing. */
-  detail: z.unknown(),
   /** "role:legal" or "user:ada". */
   deciders: z.array(z.string()),
   quorum: z.int(),
@@ -25,13 +23,30 @@ export const ConsentView = z.object({
   expiresAt: time.nullable(),
   closedAt: time.nullable(),
   closedBy: z.string().nullable(),
-  decisions: z.array(
-    z.object({ by: z.string(), verdict: z.enum(VERDICTS), at: time, comment: z.string().nullable() }),
-  ),
+};
+const word = { by: z.string(), verdict: z.enum(VERDICTS), at: time };
+
+export const ConsentView = z.object({
+  ...consent,
+  /** What deciders are shown; null for nothing. */
+  detail: z.unknown(),
+  decisions: z.array(z.object({ ...word, comment: z.string().nullable() })),
 });
 export type ConsentView = z.infer<typeof ConsentView>;
 
-export const ConsentPage = z.object({ consents: z.array(ConsentView), nextCursor: z.string().nullable() });
+/** A consent among others: without what people wrote, which may be long. */
+export const ConsentSummary = z.object({
+  ...consent,
+  decisions: z.array(z.object(word)),
+  /** Why it cannot be read by itself; null where it can. */
+  problem: z.string().nullable(),
+});
+export type ConsentSummary = z.infer<typeof ConsentSummary>;
+
+export const ConsentPage = z.object({
+  consents: z.array(ConsentSummary),
+  nextCursor: z.string().nullable(),
+});
 export type ConsentPage = z.infer<typeof ConsentPage>;
 
 export const DecisionRequest = z.strictObject({
@@ -54,8 +69,11 @@ export const Decided = z.object({
 });
 export type Decided = z.infer<typeof Decided>;
 
-/** Names of signals. */
-export const SIGNAL_NAME = /^[\x21-\x7e][\x20-\x7e]{0,199}$/;
+/** Names of signals, as a URL can carry them: "." and ".." in a path are other pages, however they are written. */
+export const SIGNAL_NAME = /^(?!\.{1,2}$)[\x21-\x7e][\x20-\x7e]{0,199}$/;
+/** The same in words. */
+export const SIGNAL_NAME_RULE =
+  'printable ASCII of 1 to 200 characters that begins with no space, and neither "." nor ".."';
 
 export const SignalRequest = z.strictObject({ payload: z.unknown().optional() });
 export type SignalRequest = z.infer<typeof SignalRequest>;

@@ -70,8 +70,9 @@ export class Asking {
     });
   }
 
-  consent(title: string, options: ConsentOptions | undefined): Promise<unknown> {
-    return this.#wait("consent", () => understandConsent(title, options, this.#hop.sources));
+  /** @param requestedBy who asked for the run */
+  consent(title: string, options: ConsentOptions | undefined, requestedBy: string): Promise<unknown> {
+    return this.#wait("consent", () => understandConsent(title, options, this.#hop.sources, requestedBy));
   }
 
   sleep(until: Duration | Date, options: { readonly name?: string } | undefined): Promise<unknown> {
@@ -80,6 +81,11 @@ export class Asking {
 
   signal(name: string, options: SignalOptions | undefined): Promise<unknown> {
     return this.#wait("signal", () => understandSignal(name, options, this.#hop.now()));
+  }
+
+  /** Ends the run before its code asks for anything. */
+  refuseAll(end: HopEnd): void {
+    this.#hop.refuse(end);
   }
 
   /** The code after it is not run; what is in flight ends first. */

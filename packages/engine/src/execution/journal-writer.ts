@@ -1,13 +1,17 @@
-import { UnserializableError, callKey, serialize, sha256, type CallId } from "@ghouls/core";
+import {
+  MAX_JOURNAL_BYTES,
+  UnserializableError,
+  callKey,
+  serialize,
+  sha256,
+  type CallId,
+} from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import type { JournalItem } from "./loaded-journal.ts";
 import { persist, type Persistence } from "./persist.ts";
 import type { StepOutcome } from "./step-run.ts";
-
-/** Largest journal of a run, in bytes of its stored results. */
-const MAX_JOURNAL_BYTES = 32 * 1_048_576;
 
 export type Written =
   | { readonly written: true; readonly text: string | undefined; readonly completedAt: Date }

@@ -4,11 +4,13 @@ import {
   ON_EXPIRY,
   UnserializableError,
   durationMs,
+  namesRole,
   serialize,
   type ArmOwner,
   type ConsentOptions,
   type OnExpiry,
   type SignalOptions,
+  wire,
 } from "@ghouls/core";
 
 /** What a call waits for, as one hop has understood it. */
@@ -53,11 +55,15 @@ const MAX_DECIDERS = 100;
 /** What a wait call can be, or why it cannot: a sentence with the fix. */
 export type Understood = { readonly name: string; readonly wait: Wait } | string;
 
-/** @param sources names of the decision sources that the configuration has */
+/**
+ * @param sources names of the decision sources that the configuration has
+ * @param requestedBy who asked for the run
+ */
 export function understandConsent(
   title: unknown,
   options: ConsentOptions | undefined,
   sources: readonly string[],
+  requestedBy: string,
 ): Understood {
   return understood("consent", title, options, CONSENT_OPTIONS, (name) => {
     const { deciders, quorum = 1, onExpiry = "expire", requesterMayDecide = false } = options ?? {};
@@ -70,11 +76,17 @@ export function understandConsent(
     if (!Number.isInteger(quorum) || quorum < 1 || quorum > MAX_DECIDERS)
       return `quorum is a whole number from 1 to ${MAX_DECIDERS}`;
     const people = new Set(deciders);
-    if (quorum > people.size && deciders.every((one) => !one.startsWith("role:")))
+    if (quorum > people.size && !deciders.some(namesRole))
       return `a quorum of ${quorum} cannot be reached by ${people.size} deciders`;
     if (!ON_EXPIRY.includes(onExpiry)) return `onExpiry is one of ${ON_EXPIRY.join(", ")}`;
     if (source !== null && !sources.includes(source))
       return `source "${String(source).slice(0, 100)}" is not among the decision sources of the configuration`;
+    // The word of a source decides by itself.
+    if (source === null && requesterMayDecide !== true) {
+      const others = new Set(deciders.filter((one) => one !== requestedBy || namesRole(one)));
+      if (others.size < quorum && !deciders.some(namesRole))
+        return `it cannot be granted: ${requestedBy} has asked for the run, and so may not decide. Name other deciders, or set requesterMayDecide: true`;
+    }
     const detail = detailOf(options?.detail);
     const consent = {
       title: name,
@@ -102,6 +114,9 @@ function detailOf(detail: unknown): string | undefined {
   }
 }
 
+/** The last moment that ledger and wire write alike, in four digits of a year. */
+const LAST_MOMENT = new Date("9999-12-31T23:59:59.999Z");
+
 /** @param now of the call; a moment or a duration counted from it */
 export function understandSleep(
   until: unknown,
@@ -110,9 +125,13 @@ export function understandSleep(
 ): Understood {
   const given = until instanceof Date ? momentOf(until) : until;
   return understood("sleep", options?.name ?? given, options, new Set(["name"]), (name) => {
-    const dueAt =
+    const asked =
       until instanceof Date ? new Date(until) : new Date(now.getTime() + durationMs(String(until)));
-    if (Number.isNaN(dueAt.getTime())) return "it is until no moment: the Date is invalid";
+    if (Number.isNaN(asked.getTime())) return "it is until no moment: the Date is invalid";
+    if (asked > LAST_MOMENT)
+      return "it is until a moment that the ledger cannot keep: give one before the year 10000";
+    // What lies behind is over now: the ledger does not know every moment that a Date can be.
+    const dueAt = asked < now ? now : asked;
     return { name, wait: { owner: "timer", dueAt, tries: null, receive: () => undefined } };
   });
 }
@@ -123,6 +142,8 @@ function momentOf(date: Date): string {
 
 export function understandSignal(signal: unknown, options: SignalOptions | undefined, now: Date): Understood {
   return understood("signal", signal, options, SIGNAL_OPTIONS, (name) => {
+    if (!wire.SIGNAL_NAME.test(name))
+      return `nobody could send it: the name of a signal is ${wire.SIGNAL_NAME_RULE}`;
     const { schema, timeout } = options ?? {};
     if (schema !== undefined && typeof schema.safeParse !== "function") return "its schema is none of zod's";
     const dueAt = timeout === undefined ? null : new Date(now.getTime() + durationMs(timeout));

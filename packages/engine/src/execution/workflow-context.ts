@@ -1,4 +1,5 @@
 import {
+  MAX_JOURNAL_BYTES,
   NonRetryableError,
   RandomStream,
   type ConsentResult,
@@ -13,6 +14,7 @@ import {
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Asking } from "./asking.ts";
 import { whereAmI } from "./current-hop.ts";
+import { refusal } from "./hop-end.ts";
 
 /** What the context asks of the hop behind it. */
 export interface ContextSource {
@@ -27,7 +29,9 @@ export interface ContextSource {
 
 /** The `ctx` of a workflow. Chance and time are the run's own, so that a replay sees the same. */
 export function workflowContext(source: ContextSource): WorkflowContext {
-  const { runId, agent, requestedBy, deadlineAt } = source.claim;
+  const { runId, agent, requestedBy, deadlineAt, journalBytes } = source.claim;
+  // A step's result above the cap is refused where it is written; what a run waited for came without asking it.
+  if (journalBytes > MAX_JOURNAL_BYTES) source.asking.refuseAll(refusal("too_large", FULL));
   const stream = new RandomStream(runId, source.claim.epoch, "");
   return {
     runId,
@@ -38,7 +42,7 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     log: whileLive(source),
     step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>) =>
       source.asking.step(name, run, options as StepOptions | undefined) as Promise<Jsonified<T>>,
-    consent: (title, options) => source.asking.consent(title, options) as Promise<ConsentResult>,
+    consent: (title, options) => source.asking.consent(title, options, requestedBy) as Promise<ConsentResult>,
     sleep: (until, options) => source.asking.sleep(until, options) as Promise<void>,
     waitForSignal: <T>(name: string, options?: SignalOptions<T>) =>
       source.asking.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,
@@ -80,3 +84,7 @@ function whileLive(source: ContextSource): Logger {
     };
   return { debug: only("debug"), info: only("info"), warn: only("warn"), error: only("error") };
 }
+
+const FULL =
+  `what the run waited for has brought its journal above ${MAX_JOURNAL_BYTES} bytes: ` +
+  "ctx.restart goes on with an empty one";

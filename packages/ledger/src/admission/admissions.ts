@@ -50,7 +50,7 @@ export interface AdmittedRun {
   readonly unpublished: boolean;
   /** Seconds until its delivery is due; 0 where it is. */
   readonly dueInSeconds: number;
-  /** When it starts, where that was asked for. */
+  /** When it starts, where that was asked for, or where it was released. */
   readonly startsAt: Date | null;
 }
 
@@ -231,20 +231,28 @@ with r as materialized (
   from ghouls.runs run
   where run.tenant_id = $1 and run.run_id = $2
   for update
+), released as (
+  update ghouls.deliveries d
+  set status = 'PENDING', due_at = greatest(d.due_at, ghouls.clock()),
+    next_publication_at = greatest(d.due_at, ghouls.clock())
+      + case when d.due_at - ghouls.clock() <= $4::double precision * interval '1 second'
+        then $3::double precision else 0 end * interval '1 second'
+  from r
+  where d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = r.enqueue_seq
+    and r.status = 'QUEUED' and d.status = 'HELD' and d.hold_expires_at > ghouls.clock()
+  returning d.tenant_id, d.run_id, d.due_at
 )
-update ghouls.deliveries d
-set status = 'PENDING', due_at = greatest(d.due_at, ghouls.clock()),
-  next_publication_at = greatest(d.due_at, ghouls.clock())
-    + case when d.due_at - ghouls.clock() <= $4::double precision * interval '1 second'
-      then $3::double precision else 0 end * interval '1 second'
-from r
-where d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = r.enqueue_seq
-  and r.status = 'QUEUED' and d.status = 'HELD' and d.hold_expires_at > ghouls.clock()
-returning d.run_id`,
+update ghouls.runs run
+set starts_at = released.due_at,
+  deadline_at = run.deadline_at + (released.due_at - coalesce(run.starts_at, run.created_at))
+from released
+where run.tenant_id = released.tenant_id and run.run_id = released.run_id
+returning run.run_id`,
 );
 
 /**
- * HELD → PENDING, once, and before the hold's expiry, whether or not the pass has seen it. False where there was nothing to
+ * HELD → PENDING, once, and before the hold's expiry, whether or not the pass has seen it. The run starts no sooner: its own
+ * time, and its deadline, count from here or from the start that it was given. False where there was nothing to
  * release; read the run to learn why.
  */
 export async function releaseDeliveryIfHeld(

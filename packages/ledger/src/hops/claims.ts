@@ -26,7 +26,7 @@ export interface ClaimedRun extends Claim {
   readonly journalLength: number;
   readonly journalBytes: number;
   readonly admittedAt: Date;
-  /** When the code of this epoch began, where that is not its admission: a delayed start, or the last restart. */
+  /** When the code of this epoch began, where that is not its admission: a delayed start, a release, or the last restart. */
   readonly startsAt: Date | null;
   readonly deadlineAt: Date | null;
   /** The checkpoint that the hop before left, if it left one. */

@@ -8,18 +8,16 @@ import {
 } from "@ghouls/core";
 import type { Database, Executor, Row } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { microsOf } from "../sql/keyset.ts";
 import { resumeIfClosed, type Resumption } from "./resumptions.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
-/** A consent with its frozen request, as stored. */
-export interface StoredConsent extends RunKey {
+/** A consent without its frozen request. */
+export interface ListedConsent extends RunKey {
   readonly consentId: string;
   readonly status: ConsentStatus;
   readonly title: string;
-  readonly requestText: string;
-  readonly storedDigest: string;
   readonly requestDigest: string;
   readonly deciders: readonly string[];
   readonly quorum: number;
@@ -34,6 +32,12 @@ export interface StoredConsent extends RunKey {
   readonly closedBy: string | null;
 }
 
+/** A consent with its frozen request, as stored. */
+export interface StoredConsent extends ListedConsent {
+  readonly requestText: string;
+  readonly storedDigest: string;
+}
+
 export interface StoredDecision {
   readonly by: string;
   readonly verdict: Verdict;
@@ -41,10 +45,12 @@ export interface StoredDecision {
   readonly commentText: string | null;
 }
 
-const COLUMNS = `c.tenant_id, c.run_id, c.consent_id, c.status, c.title, c.request_text, c.stored_digest, c.request_digest,
+const LISTED = `c.tenant_id, c.run_id, c.consent_id, c.status, c.title, c.request_digest,
   c.deciders, c.quorum, c.requester_may_decide, c.on_expiry, c.source, c.created_at, c.expires_at, c.closed_at, c.closed_by,
   run.workflow_name, run.requested_by`;
-const OF = `from ghouls.consents c
+/** The columns of {@link consentOf}. */
+export const COLUMNS = `${LISTED}, c.request_text, c.stored_digest`;
+export const OF = `from ghouls.consents c
 join ghouls.runs run on run.tenant_id = c.tenant_id and run.run_id = c.run_id`;
 
 const READ = readStatement(
@@ -64,11 +70,15 @@ where s.tenant_id = $1 and s.run_id = $2 and s.consent_id = $3
 order by s.decided_at, s.subject`,
 );
 
-/** Newest first; of one run, or only those that wait, where that is asked. */
+/**
+ * Newest first; of one run, or only those that wait, where that is asked. A page of requests would be too much to read:
+ * the server compares them with their digests.
+ */
 const PAGE = readStatement(
   "consents.page",
   `
-select ${COLUMNS}, ${microsOf("c.created_at")}
+select ${LISTED}, ${microsOf("c.created_at")},
+  encode(sha256(convert_to(c.request_text, 'UTF8')), 'hex') = c.stored_digest as intact
 ${OF}
 where c.tenant_id = $1 and ($3::uuid is null or c.run_id = $3) and ($4::text is null or c.status = $4)
   and ($5::bigint is null
@@ -204,13 +214,16 @@ export interface ConsentPosition {
   readonly consentId: string;
 }
 
-/** A page of a tenant's consents, newest first. */
+/** A page of a tenant's consents, newest first. One whose request disagrees with its digest is not `intact`. */
 export async function readConsentPage(
   executor: Executor,
   tenantId: string,
   filter: { readonly runId?: string; readonly status?: ConsentStatus },
   page: { readonly limit: number; readonly after?: ConsentPosition },
-): Promise<{ readonly consents: readonly StoredConsent[]; readonly next: ConsentPosition | undefined }> {
+): Promise<{
+  readonly consents: readonly (ListedConsent & { readonly intact: boolean })[];
+  readonly next: ConsentPosition | undefined;
+}> {
   const found = await executor.run(PAGE, [
     tenantId,
     page.limit + 1,
@@ -222,51 +235,21 @@ export async function readConsentPage(
   const shown = found.slice(0, page.limit);
   const last = found.length > page.limit ? shown.at(-1) : undefined;
   return {
-    consents: shown.map(consentOf),
+    consents: shown.map((row) => ({ ...listedOf(row), intact: rows(row).boolean("intact") })),
     next: last && { micros: rows(last).text("micros"), consentId: rows(last).text("consent_id") },
   };
 }
 
-const TO_LOOK_UP = readStatement(
-  "consents.to-look-up",
-  `
-select ${COLUMNS}, c.looks, ${microsOf("c.next_look_at")}
-${OF}
-where c.status = 'PENDING' and c.source is not null and c.next_look_at <= ghouls.clock()
-  and ${behind("c.next_look_at", "c.run_id", 2)}
-order by c.next_look_at, c.run_id
-limit $1`,
-);
-
-const LOOKED_UP = writeStatement(
-  "consents.looked-up",
-  `
-update ghouls.consents c
-set looks = c.looks + 1, next_look_at = ghouls.clock() + $4::double precision * interval '1 second'
-where c.tenant_id = $1 and c.run_id = $2 and c.consent_id = $3 and c.status = 'PENDING'
-returning c.looks`,
-);
-
-/** A page of consents whose source is to be asked, behind the page before. Spans tenants. */
-export async function readConsentsToLookUp(
-  executor: Executor,
-  limit: number,
-  after?: Position,
-): Promise<PassPage<StoredConsent & { readonly looks: number }>> {
-  const found = await executor.run(TO_LOOK_UP, [limit, ...positionOf(after)]);
-  return pageOf(found, limit, (row) => ({ ...consentOf(row), looks: rows(row).number("looks") }));
+export function consentOf(row: Row): StoredConsent {
+  const r = rows(row);
+  return {
+    ...listedOf(row),
+    requestText: r.text("request_text"),
+    storedDigest: r.text("stored_digest"),
+  };
 }
 
-/** When a source that does not know yet is asked again. */
-export async function postponeLookUp(
-  executor: Executor,
-  consent: RunKey & { readonly consentId: string },
-  seconds: number,
-): Promise<void> {
-  await executor.run(LOOKED_UP, [consent.tenantId, consent.runId, consent.consentId, seconds]);
-}
-
-function consentOf(row: Row): StoredConsent {
+function listedOf(row: Row): ListedConsent {
   const r = rows(row);
   return {
     tenantId: r.text("tenant_id"),
@@ -274,8 +257,6 @@ function consentOf(row: Row): StoredConsent {
     consentId: r.text("consent_id"),
     status: r.text("status") as ConsentStatus,
     title: r.text("title"),
-    requestText: r.text("request_text"),
-    storedDigest: r.text("stored_digest"),
     requestDigest: r.text("request_digest"),
     deciders: r.texts("deciders"),
     quorum: r.number("quorum"),

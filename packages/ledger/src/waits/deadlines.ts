@@ -9,6 +9,15 @@ import { takenAway } from "../sql/taken-away.ts";
 /** The states that a deadline ends: RUNNING is fenced, and what waits is closed. */
 export const DEADLINE_STATES: readonly RunStatus[] = sourcesOf("run", "FAILING");
 
+/**
+ * A run that is held has not started: its deadline moves with its release, and its hold ends it in time. No run is held
+ * again. The run is `run`.
+ */
+export const NOT_HELD = `not exists (
+      select 1 from ghouls.deliveries held
+      where held.tenant_id = run.tenant_id and held.run_id = run.run_id and held.seq = run.enqueue_seq
+        and held.status = 'HELD')`;
+
 /** A run whose deadline has passed. */
 export interface OverdueRun extends RunKey {
   readonly status: RunStatus;
@@ -21,7 +30,7 @@ const OVERDUE = readStatement(
 select run.tenant_id, run.run_id, run.status, run.deadline_at, ${microsOf("run.deadline_at")}
 from ghouls.runs run
 where run.deadline_at <= ghouls.clock() and run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null
-  and ${behind("run.deadline_at", "run.run_id", 2)}
+  and ${NOT_HELD} and ${behind("run.deadline_at", "run.run_id", 2)}
 order by run.deadline_at, run.run_id
 limit $1`,
 );

@@ -1,6 +1,7 @@
 import {
   afterExpiry,
   closingsOf,
+  MAX_JOURNAL_BYTES,
   ON_EXPIRY,
   sha256,
   sqlStates,
@@ -107,11 +108,11 @@ with r as materialized (
   set journal_length = entry.ordinal, journal_bytes = run.journal_bytes + $8::bigint
   from entry
   where run.tenant_id = entry.tenant_id and run.run_id = entry.run_id
-  returning run.run_id
+  returning run.run_id, run.journal_bytes
 )
-select closed.kind, (select count(*) from entry)::integer as entries, (select count(*) from consumed)::integer as consumed
-from closed
-where (select count(*) from counted) >= 0`,
+select closed.kind, (select count(*) from entry)::integer as entries, (select count(*) from consumed)::integer as consumed,
+  coalesce((select counted.journal_bytes from counted), 0) as journal_bytes
+from closed`,
 );
 
 /** The run goes on: its wait closes, and the next delivery is made. Zero rows where it does not stand in a wait. */
@@ -191,7 +192,10 @@ export async function readClosings(executor: Executor, key: RunKey): Promise<Arm
   return closingsOf(found.map(factOf));
 }
 
-/** Closes arms of a locked run; `seq` is the delivery under which it waits, or is about to. */
+/**
+ * Closes arms of a locked run; `seq` is the delivery under which it waits, or is about to. What brings its journal above
+ * the cap is the last: the next hop ends the run by that, and until then the others stay open with their facts.
+ */
 export async function closeArms(
   executor: Executor,
   key: RunKey,
@@ -199,7 +203,7 @@ export async function closeArms(
   closings: readonly ArmClosing[],
 ): Promise<void> {
   for (const { armId, resultText, signalId } of closings) {
-    await executor.run(CLOSE, [
+    const [closed] = await executor.run(CLOSE, [
       key.tenantId,
       key.runId,
       seq,
@@ -209,6 +213,7 @@ export async function closeArms(
       resultText === null ? null : sha256(resultText),
       resultText === null ? 0 : Buffer.byteLength(resultText),
     ]);
+    if (closed !== undefined && rows(closed).number("journal_bytes") > MAX_JOURNAL_BYTES) return;
   }
 }
 

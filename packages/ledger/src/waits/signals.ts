@@ -1,5 +1,5 @@
 import { isTerminalRun, type RunStatus } from "@ghouls/core";
-import type { Database } from "../connection/database.ts";
+import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
 import { ENDING_STATES } from "../sql/fence.ts";
 import { resumeIfClosed, type Resumption } from "./resumptions.ts";
@@ -30,7 +30,10 @@ export type SignalAnswer =
   | { readonly kind: "ended"; readonly status: RunStatus }
   | null;
 
-/** Signals of one run that nobody has consumed; what comes above it is refused. */
+/**
+ * Signals of one run that nobody has consumed. What comes above it is refused, except the one that an open arm waits for:
+ * else signals that nobody takes could keep out the only one that brings the run further.
+ */
 export const MAX_BUFFERED_SIGNALS = 1_000;
 
 const BY_KEY = readStatement(
@@ -44,7 +47,9 @@ where s.tenant_id = $1 and s.run_id = $2 and (s.idempotency_key = $3 or s.signal
 const BUFFERED = readStatement(
   "signals.buffered",
   `
-select count(*)::integer as buffered
+select count(*)::integer as buffered, count(*) filter (where s.name = $3)::integer as of_name,
+  (select count(*) from ghouls.arms a
+    where a.tenant_id = $1 and a.run_id = $2 and a.owner = 'signal' and a.name = $3 and a.closed_at is null)::integer as awaited
 from ghouls.signals s
 where s.tenant_id = $1 and s.run_id = $2 and s.consumed_at is null`,
 );
@@ -81,8 +86,7 @@ export async function keepSignal(
       return { kind: "kept", signalId: r.text("signal_id"), repeated: true, resumption: null };
     }
     if (isTerminalRun(status) || ENDING_STATES.includes(status)) return { kind: "ended", status };
-    const [row] = await transaction.run(BUFFERED, [tenantId, runId]);
-    if (row !== undefined && rows(row).number("buffered") >= MAX_BUFFERED_SIGNALS) return { kind: "full" };
+    if (await isFull(transaction, signal)) return { kind: "full" };
     await transaction.run(KEEP, [
       tenantId,
       runId,
@@ -97,4 +101,12 @@ export async function keepSignal(
     const resumption = await resumeIfClosed(transaction, signal, settings.publisherGraceSeconds);
     return { kind: "kept", signalId, repeated: false, resumption };
   });
+}
+
+/** Whether the run keeps as many signals as it may, and waits for no further one of this name. The run is locked. */
+async function isFull(executor: Executor, { tenantId, runId, name }: NewSignal): Promise<boolean> {
+  const [row] = await executor.run(BUFFERED, [tenantId, runId, name]);
+  if (row === undefined) return false;
+  const r = rows(row);
+  return r.number("buffered") >= MAX_BUFFERED_SIGNALS && r.number("of_name") >= r.number("awaited");
 }

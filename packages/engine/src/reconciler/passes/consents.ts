@@ -1,5 +1,6 @@
 import {
   describeFailure,
+  readSourceAnswer,
   sha256,
   type Codec,
   type DecisionSource,
@@ -69,7 +70,7 @@ export async function lookUpConsents(
 async function lookUp(
   consent: StoredConsent,
   options: ConsentsPassOptions,
-): Promise<"decided" | "pending" | "failed"> {
+): Promise<"decided" | "pending" | "late"> {
   const { ledger, publisher, codec, faults, log, settings } = options;
   const name = consent.source ?? "";
   const source = Object.hasOwn(options.decisionSources, name) ? options.decisionSources[name] : undefined;
@@ -79,10 +80,12 @@ async function lookUp(
     detail: unknown;
   };
   const abort = new AbortController();
-  const answer = await answerWithin(
-    source.lookUp({ tenantId, runId, consentId, title, digest, detail: request.detail }, abort.signal),
-    settings.ownerDeadlineMs,
-  ).finally(() => abort.abort());
+  const answer = readSourceAnswer(
+    await answerWithin(
+      source.lookUp({ tenantId, runId, consentId, title, digest, detail: request.detail }, abort.signal),
+      settings.ownerDeadlineMs,
+    ).finally(() => abort.abort()),
+  );
   await faults("consents.after-look", consentId);
   if (answer.outcome === "pending") return "pending";
   const comment = answer.comment ?? null;
@@ -101,7 +104,14 @@ async function lookUp(
     { publisherGraceSeconds: settings.publisherGraceSeconds, asSource: true },
   );
   if (decided === null) return "pending";
-  log.info("a decision source has decided a consent", { runId, source: name, outcome: answer.outcome });
+  // Also where its word came after the consent's time: that is over, which brings the run back.
   if (decided.resumption !== null) await publisher.publish(decided.resumption);
+  const { outcome } = answer;
+  if (decided.judgement.kind !== "counts") {
+    const { status } = decided.consent;
+    log.info("a decision source was late", { runId, source: name, outcome, status });
+    return "late";
+  }
+  log.info("a decision source has decided a consent", { runId, source: name, outcome });
   return "decided";
 }
