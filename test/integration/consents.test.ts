@@ -34,6 +34,21 @@ describe("who may decide", () => {
     expect(await world.consents.decide(GRACE, consentId, word)).toMatchObject({ status: "GRANTED" });
   });
 
+  test.each([
+    ["zed", "user:zed", true],
+    ["user:zed", "user:zed", true],
+    ["zed", "user:ted", false],
+    ["user:user:zed", "user:zed", false],
+  ])("the subject %s is the decider %s: %s", async (subject, decider, decides) => {
+    const { consentId, digest } = await asked({ deciders: [decider] });
+    const deciding = world.consents.decide({ tenantId: "acme", subject, roles: [] }, consentId, {
+      verdict: "grant",
+      digest,
+    });
+    if (decides) expect(await deciding).toMatchObject({ status: "GRANTED" });
+    else await expect(deciding).rejects.toMatchObject({ code: "not_a_decider" });
+  });
+
   test("a word that is sent again after the consent's time is told so, and not that it is still open", async () => {
     const { consentId, digest, runId } = await asked({ quorum: 2, expires: "1h" });
     const word = { verdict: "grant", digest } as const;

@@ -139,9 +139,14 @@ export function namesRole(decider: string): boolean {
   return decider.startsWith("role:");
 }
 
+/** Whether a decider is this subject: "user:ada" is who has the subject "user:ada", or "ada". A subject is never a role. */
+export function namesSubject(decider: string, subject: string): boolean {
+  return !namesRole(decider) && (decider === subject || decider === `user:${subject}`);
+}
+
 /** Whether a principal is one of those who may decide: by name, or by a role. A subject that is named like a role is no role. */
 function isDecider(deciders: readonly string[], who: Pick<DecisionWord, "subject" | "roles">): boolean {
-  const byName = !namesRole(who.subject) && deciders.includes(who.subject);
+  const byName = deciders.some((decider) => namesSubject(decider, who.subject));
   return byName || who.roles.some((role) => deciders.includes(`role:${role}`));
 }
 

@@ -5,6 +5,7 @@ import {
   UnserializableError,
   durationMs,
   namesRole,
+  namesSubject,
   serialize,
   type ArmOwner,
   type ConsentOptions,
@@ -48,7 +49,7 @@ const CONSENT_OPTIONS = new Set([
   "source",
 ]);
 const SIGNAL_OPTIONS = new Set(["schema", "timeout"]);
-const DECIDER = /^(?:role|user|key):[\x21-\x7e]{1,200}$/;
+const DECIDER = /^(?:role|user):[\x21-\x7e]{1,200}$/;
 const MAX_NAME = 200;
 const MAX_DECIDERS = 100;
 
@@ -72,7 +73,7 @@ export function understandConsent(
       return `name 1 to ${MAX_DECIDERS} deciders, such as deciders: ["role:legal"]`;
     const odd = deciders.find((one) => typeof one !== "string" || !DECIDER.test(one));
     if (odd !== undefined)
-      return `"${String(odd).slice(0, 100)}" is no decider: write "role:<name>", "user:<name>" or "key:<id>"`;
+      return `"${String(odd).slice(0, 100)}" is no decider: write "role:<name>", or "user:<subject of a key>"`;
     if (!Number.isInteger(quorum) || quorum < 1 || quorum > MAX_DECIDERS)
       return `quorum is a whole number from 1 to ${MAX_DECIDERS}`;
     const people = new Set(deciders);
@@ -83,7 +84,7 @@ export function understandConsent(
       return `source "${String(source).slice(0, 100)}" is not among the decision sources of the configuration`;
     // The word of a source decides by itself.
     if (source === null && requesterMayDecide !== true) {
-      const others = new Set(deciders.filter((one) => one !== requestedBy || namesRole(one)));
+      const others = new Set(deciders.filter((one) => !namesSubject(one, requestedBy)));
       if (others.size < quorum && !deciders.some(namesRole))
         return `it cannot be granted: ${requestedBy} has asked for the run, and so may not decide. Name other deciders, or set requesterMayDecide: true`;
     }
@@ -123,6 +124,8 @@ export function understandSleep(
   options: { readonly name?: string } | undefined,
   now: Date,
 ): Understood {
+  if (typeof until !== "string" && !(until instanceof Date))
+    return `sleep: ${typeof until} is no time: give a duration such as "3d", or a Date`;
   const given = until instanceof Date ? momentOf(until) : until;
   return understood("sleep", options?.name ?? given, options, new Set(["name"]), (name) => {
     const asked =
