@@ -69,7 +69,7 @@ export class TestRun<Output> {
    * @throws RunFailedError where the run is FAILED or CANCELLED; RunWaitsError where nothing will ever bring it further
    */
   result(): Promise<Jsonified<Output>> {
-    return told(this.result, () =>
+    return told(() =>
       this.#reach(async () => {
         const view = await this.view();
         if (view.status === "DONE") return { value: view.output as Jsonified<Output> };
@@ -84,7 +84,7 @@ export class TestRun<Output> {
    * @throws RunFailedError, RunWaitsError; GhoulsError run_ended where the run is DONE and has not asked
    */
   consent(title?: string | RegExp): Promise<wire.ConsentView> {
-    return told(this.consent, () => this.#untilAsked(title));
+    return told(() => this.#untilAsked(title));
   }
 
   #untilAsked(title: string | RegExp | undefined): Promise<wire.ConsentView> {
@@ -109,7 +109,7 @@ export class TestRun<Output> {
    * @throws GhoulsError not_a_decider, consent_changed, consent_closed, besides what `consent` throws
    */
   decide(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
-    return told(this.decide, () => this.#decideOnce(title, verdict, options));
+    return told(() => this.#decideOnce(title, verdict, options));
   }
 
   async #decideOnce(title: string | RegExp, verdict: Verdict, options: DecideOptions): Promise<wire.Decided> {
@@ -144,7 +144,7 @@ export class TestRun<Output> {
   async signal(name: string, payload?: unknown, options: SignalOptions = {}): Promise<wire.Signalled> {
     const { tenantId, driver, signals } = this.#parts;
     const { as = SIGNALLER, idempotencyKey } = options;
-    return told(this.signal, () =>
+    return told(() =>
       driver.act(
         signals.send(principalOf(tenantId, as), this.id, {
           name,
@@ -158,25 +158,19 @@ export class TestRun<Output> {
   /** Asks for the run's end. It is CANCELLED once nothing of it can still act: `result` and `carryOn` bring it there. */
   cancel(reason = "a test cancels it"): Promise<wire.Cancelled> {
     const { tenantId, driver, control } = this.#parts;
-    return told(this.cancel, () =>
-      driver.act(control.cancel(principalOf(tenantId, OPERATOR), this.id, reason)),
-    );
+    return told(() => driver.act(control.cancel(principalOf(tenantId, OPERATOR), this.id, reason)));
   }
 
   /** An operator's word that a containment item is settled: `view().containment` has their ids. */
   resolve(item: string, reason: string): Promise<wire.Resolved> {
     const { tenantId, driver, control } = this.#parts;
-    return told(this.resolve, () =>
-      driver.act(control.resolve(principalOf(tenantId, OPERATOR), this.id, item, reason)),
-    );
+    return told(() => driver.act(control.resolve(principalOf(tenantId, OPERATOR), this.id, item, reason)));
   }
 
   /** An operator's word that a quarantine is over. */
   clear(reason: string): Promise<wire.Cleared> {
     const { tenantId, driver, control } = this.#parts;
-    return told(this.clear, () =>
-      driver.act(control.clear(principalOf(tenantId, OPERATOR), this.id, reason)),
-    );
+    return told(() => driver.act(control.clear(principalOf(tenantId, OPERATOR), this.id, reason)));
   }
 
   /**
@@ -189,7 +183,7 @@ export class TestRun<Output> {
 
   /** Carries the run on as far as it goes without moving the clock, and answers how it stands. */
   carryOn(): Promise<wire.RunView> {
-    return told(this.carryOn, () => this.#reach(async () => ({ value: await this.view() })));
+    return told(() => this.#reach(async () => ({ value: await this.view() })));
   }
 
   /** How the run stands. Moves nothing, as all that follows. */

@@ -3,11 +3,10 @@ import { GhoulsError } from "@ghouls/core";
 /**
  * Makes a call, and lets what it throws tell where in the test it was made and what to do: a driver that carries many runs
  * has no frame of any of them.
- * @param method the public function that the test called
  */
-export async function told<T>(method: (...args: never[]) => unknown, call: () => Promise<T>): Promise<T> {
+export async function told<T>(call: () => Promise<T>): Promise<T> {
   const here: { stack?: string } = {};
-  Error.captureStackTrace(here, method);
+  Error.captureStackTrace(here, told);
   try {
     return await call();
   } catch (error) {
