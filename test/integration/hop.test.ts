@@ -193,6 +193,23 @@ describe("a step is in flight until it has returned or thrown", () => {
     expect((await world.view(runId)).status).toBe("DONE");
   });
 
+  test("code that waits for what is no step and no wait asks for a person, and still ends its run", async () => {
+    const { passed, open } = gate();
+    body = async (ctx) => {
+      await ctx.step("one", () => 1);
+      await passed;
+      return "end";
+    };
+    const { runId } = await world.submit("any");
+    const drained = world.drain();
+    await expect
+      .poll(async () => (await world.view(runId)).attention?.reason)
+      .toBe("code_overdue: it waits for what is no step and no wait");
+    open();
+    await drained;
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "end" });
+  });
+
   test("retries between two tries stop when the workflow has failed, and leave no timer", async () => {
     const view = await runs((ctx) =>
       Promise.all([

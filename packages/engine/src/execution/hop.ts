@@ -15,7 +15,7 @@ import type { Effects } from "./effects.ts";
 import { failureOf, handsOver, isOfAnEffect, whatStops, type HopEnd } from "./hop-end.ts";
 import { InFlight, type FinishedStep } from "./in-flight.ts";
 import { JournalWriter } from "./journal-writer.ts";
-import { ledgerNowMs } from "./live-step.ts";
+import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { Rehearsal, Unanswered } from "./rehearsal.ts";
@@ -289,7 +289,9 @@ export class Hop {
       } else if (await this.#standsStill()) {
         this.#decide({ kind: "parked", standing: this.#calls.openCalls() });
       } else if (!this.#inFlight.hasFinished() && !(this.#end !== undefined && this.#inFlight.isEmpty())) {
+        const impatient = setTimeout(() => this.#tellOfStandstill(), this.#deps.settings.overdueAfterMs);
         await this.#wake.promise;
+        clearTimeout(impatient);
         this.#wake = deferred();
       }
     }
@@ -310,6 +312,18 @@ export class Hop {
       restMs: settings.parkRestMs,
       patienceMs: settings.replayPatienceMs,
     });
+  }
+
+  /** No step runs, and no branch stands in a wait: the code waits for something that nobody journals, perhaps for ever. */
+  #tellOfStandstill(): void {
+    if (this.#end !== undefined || !this.#inFlight.isEmpty()) return;
+    this.#log.warn("the code waits for something that is no step and no wait, perhaps for ever");
+    raiseAttention(
+      this.#claim,
+      "code_overdue: it waits for what is no step and no wait",
+      this.#log,
+      this.#deps,
+    );
   }
 
   /** What has been announced and may have happened is asked about, whatever the code does after it. */

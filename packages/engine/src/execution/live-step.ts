@@ -110,7 +110,17 @@ export function askForAPerson(
   { call, claim, log }: Pick<LiveStep, "call" | "claim" | "log">,
   deps: Pick<ExecutionDeps, "ledger">,
 ): void {
-  deps.ledger.runs.raiseAttention(claim, `step_overdue: ${call.name}`).catch((error: unknown) => {
-    log.warn("attention could not be raised", { step: call.name, error: String(error).slice(0, 200) });
+  raiseAttention(claim, `step_overdue: ${call.name}`, log, deps);
+}
+
+/** Asks for a person beside what goes on; that it cannot is told, and holds nothing up. */
+export function raiseAttention(
+  claim: ClaimedRun,
+  reason: string,
+  log: Logger,
+  deps: Pick<ExecutionDeps, "ledger">,
+): void {
+  deps.ledger.runs.raiseAttention(claim, reason).catch((error: unknown) => {
+    log.warn("attention could not be raised", { reason, error: String(error).slice(0, 200) });
   });
 }
