@@ -274,7 +274,7 @@ test("the next look reads one entry of each index, whatever the number of waitin
       "deliveries by deliveries_publishable",
       "deliveries by deliveries_by_hold",
       // Whether the run of the first deadline is held.
-      "deliveries by deliveries_one_open",
+      "deliveries by deliveries_pkey",
       "containment_items by containment_items_due",
       "arms by arms_due",
       "consents by consents_to_look_up",
