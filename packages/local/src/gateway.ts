@@ -102,12 +102,14 @@ const OF_THE_CONNECTION = new Set([
   "keep-alive",
   "proxy-connection",
   "te",
+  "trailer",
   "upgrade",
   "expect",
 ]);
 
 /** Each request has a connection of its own, which is fresh: none is written to that may be closed at that moment. */
 function forward(port: number, request: IncomingMessage, response: ServerResponse): void {
+  const host = request.headers.host === undefined ? ["Host", `127.0.0.1:${port}`] : [];
   const onward = httpRequest({
     host: "127.0.0.1",
     port,
@@ -115,7 +117,7 @@ function forward(port: number, request: IncomingMessage, response: ServerRespons
     method: request.method,
     path: request.url,
     // Who answers before it has read all reads the rest of such a connection, and does not break it off.
-    headers: [...headersWithout(OF_THE_CONNECTION, request.rawHeaders), "Connection", "keep-alive"],
+    headers: [...headersWithout(OF_THE_CONNECTION, request.rawHeaders), ...host, "Connection", "keep-alive"],
   });
   onward.once("response", (answer) => {
     const headers = headersWithout(OF_THE_ANSWER, answer.rawHeaders);

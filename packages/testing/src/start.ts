@@ -7,7 +7,7 @@ import {
   type Logger,
   type WorkflowDefinition,
 } from "@ghouls/core";
-import type { AdmissionRequest } from "@ghouls/engine";
+import { endsWithin, type AdmissionRequest } from "@ghouls/engine";
 import { defineConfig, type Config } from "ghouls";
 import { principalOf, type Actor } from "./actor.ts";
 import { openDatabase } from "./database.ts";
@@ -80,6 +80,9 @@ export interface TestGhouls {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Real time for code that is under way, at a stop or a reset. */
+const PATIENCE_MS = 2_000;
+
 const TENANT = "test";
 const TESTER: Actor = { subject: "user:tester", roles: ["operator"] };
 
@@ -128,7 +131,12 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
     script: (more) => script.add(more),
     loseWorker: () => workers.lose(),
     reset: async () => {
-      await driver.end(new GhoulsError("invalid_request", "the run was forgotten by reset()"), false);
+      const ended = driver.end(new GhoulsError("invalid_request", "the run was forgotten by reset()"), false);
+      if (!(await endsWithin(ended, PATIENCE_MS))) {
+        throw new GhoulsError("invalid_request", "a run cannot be forgotten: its code has not come back", {
+          fix: "See which step, or which promise outside of steps, never ends; ctx.abortSignal tells it to.",
+        });
+      }
       await scratch.empty();
       queue.clear();
       workers.forgetCrashes();
@@ -137,7 +145,9 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
       runIds.clear();
     },
     stop: async () => {
-      await driver.end(new GhoulsError("invalid_request", "this Ghouls has been stopped"), true);
+      // Code that never comes back keeps nobody's database.
+      const stopped = new GhoulsError("invalid_request", "this Ghouls has been stopped");
+      await endsWithin(driver.end(stopped, true), PATIENCE_MS);
       await (closing ??= close());
     },
     [Symbol.asyncDispose]: () => ghouls.stop(),

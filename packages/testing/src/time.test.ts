@@ -245,7 +245,7 @@ describe("where nothing will ever come", () => {
     await using own = await startGhouls({ config: defineConfig({ workflows: [twoNaps], codec }) });
     const run = await own.submit(twoNaps, {});
     await expect(run.result()).rejects.toThrow(
-      /is QUEUED: nothing is due that would bring it further\n {2}log: a payload could not be decoded/,
+      /is QUEUED: nothing is due that would bring it further\n {2}log: a codec could not do its work/,
     );
   });
 

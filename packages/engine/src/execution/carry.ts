@@ -108,20 +108,28 @@ async function conclude(
     case "fenced":
     case "unknown":
       return end;
-    case "given_back":
-      return persist(() => giveBack(claim, end, deps), persistenceOf(claim, deps, invocation, hop));
+    case "given_back": {
+      const waiting = hop?.standingTries() ?? [];
+      const standing = { calls: waiting, journal: hop?.journal() ?? [], idle: false, dueAt: end.dueAt };
+      return persist(
+        () =>
+          waiting.length === 0
+            ? giveBack(claim, end, deps)
+            : handOverStanding(claim, standing, end.why, deps),
+        persistenceOf(claim, deps, invocation, hop),
+      );
+    }
     case "yielded": {
       const written =
         hop === undefined ? 0 : hop.journal().length - (claim.journalLength - claim.journalStart);
-      const idle = end.why === "time" && hop !== undefined && written === 0;
+      const idle = end.why === "time" && hop !== undefined && written === 0 && !hop.hasTried();
       if (!idle || claim.idleYields === 0) {
         return persist(
           () => {
-            const [journal, waiting] = [hop?.journal() ?? [], hop?.standingTries() ?? []];
-            const yielding = { why: end.why, idle };
-            return waiting.length === 0
-              ? handOver(claim, journal, yielding, deps)
-              : handOverStanding(claim, journal, waiting, yielding, deps);
+            const [journal, calls] = [hop?.journal() ?? [], hop?.standingTries() ?? []];
+            return calls.length === 0
+              ? handOver(claim, journal, { why: end.why, idle }, deps)
+              : handOverStanding(claim, { calls, journal, idle }, end.why, deps);
           },
           persistenceOf(claim, deps, invocation, hop),
         );
@@ -137,7 +145,12 @@ async function conclude(
         () =>
           end.kind === "parked" ? park(claim, journal, end.standing, deps) : restart(claim, end.input, deps),
         persistenceOf(claim, deps, invocation, hop),
-      );
+      ).catch((error: unknown) => {
+        if (error instanceof CodecError) return error;
+        throw error;
+      });
+      if (answer instanceof CodecError)
+        return conclude(claim, afterCodec(claim, answer, deps, invocation), deps, invocation, hop);
       return answer.kind === "refused" ? conclude(claim, answer.end, deps, invocation, hop) : answer;
     }
     case "returned":
@@ -194,18 +207,25 @@ async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<void
 }
 
 /** A codec that fails may work again: the delivery goes back, and no loss is counted. */
+function afterCodec(
+  claim: ClaimedRun,
+  error: CodecError,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+): Extract<HopEnd, { kind: "given_back" }> {
+  deps.logFor(claim).error("a codec could not do its work; the delivery goes back", { error: error.message });
+  const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + 30_000);
+  return { kind: "given_back", dueAt, why: "a codec could not do its work" };
+}
+
 async function later(
   claim: ClaimedRun,
   error: CodecError,
   deps: ExecutionDeps,
   invocation: Invocation,
 ): Promise<Carried> {
-  deps
-    .logFor(claim)
-    .error("a payload could not be decoded; the delivery goes back", { error: error.message });
   try {
-    const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + 30_000);
-    return await giveBack(claim, { kind: "given_back", dueAt, why: "a payload could not be decoded" }, deps);
+    return await giveBack(claim, afterCodec(claim, error, deps, invocation), deps);
   } catch (failure) {
     return { kind: "unknown", error: failure };
   }

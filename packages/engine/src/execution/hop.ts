@@ -194,6 +194,11 @@ export class Hop {
     return this.#calls.openCalls().filter(({ wait }) => wait?.tries !== null && wait?.tries !== undefined);
   }
 
+  /** Whether it has come further than its journal says: a step has had a try. */
+  hasTried(): boolean {
+    return this.#nextTries.hasTried();
+  }
+
   /** What a replay of this hop has to ask for too. */
   unanswered(): Unanswered {
     return { calls: this.#calls.openCalls().map(({ id }) => id), more: this.#askedLate };
@@ -343,7 +348,7 @@ export class Hop {
     if (end.outcome === "stops") return this.#decide(end.end);
     if (end.outcome === "abandoned") return;
     if (end.outcome === "later")
-      return this.#nextTries.wait(
+      return this.#nextTries.again(
         call,
         new Date(ledgerNowMs(this.#claim, this.#deps, this.#invocation) + end.delayMs),
         end.tries,

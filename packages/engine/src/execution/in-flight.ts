@@ -49,6 +49,7 @@ export class InFlight {
     if (triesBefore === undefined) return undefined;
     const refused = whyNotNow(call.id.name, options.timeoutMs, claim, deps, invocation);
     if (refused !== undefined) return refused;
+    call.wait = undefined;
     this.#running += 1;
     const { clock } = deps;
     const startedMs = clock.monotonicMs();

@@ -11,6 +11,7 @@ export class NextTries {
   readonly #woken: () => void;
   readonly #tries = new Map<string, number>();
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+  #hasTried = false;
 
   /** @param woken called when a step begins to wait, and when it waits no more */
   constructor(earlier: Retries, ledgerNowMs: () => number, woken: () => void) {
@@ -25,17 +26,28 @@ export class NextTries {
     if (here !== undefined) return here;
     const { triesBefore, dueAt } = this.#earlier.of(call.id);
     if (dueAt === null || dueAt.getTime() <= this.#ledgerNowMs()) return triesBefore;
-    this.wait(call, dueAt, triesBefore);
+    this.#wait(call, dueAt, triesBefore);
     return undefined;
   }
 
-  wait(call: OpenCall, dueAt: Date, tries: number): void {
+  /** After a try of this hop. */
+  again(call: OpenCall, dueAt: Date, tries: number): void {
+    this.#hasTried = true;
+    this.#wait(call, dueAt, tries);
+  }
+
+  /** Whether this hop has made a try that is to be made again: it has come further. */
+  hasTried(): boolean {
+    return this.#hasTried;
+  }
+
+  #wait(call: OpenCall, dueAt: Date, tries: number): void {
     call.wait = { owner: "timer", dueAt, tries };
     this.#tries.set(call.key, tries);
     const timer = setTimeout(
       () => {
         this.#timers.delete(timer);
-        call.wait = undefined;
+        // Where it is not started, because its hop is about to end, it waits on, and is handed over so.
         call.start();
         this.#woken();
       },

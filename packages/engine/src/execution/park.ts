@@ -65,7 +65,7 @@ export async function park(
       await publishNext(claim, answer.next, deps);
       return { kind: "handed_over", why: "what it waited for had happened" };
     case "parked":
-      await wakeInTime(claim, answer.arms, new Set(standing.map(({ armId }) => armId)), deps);
+      await wakeInTime(claim, answer.arms, deps);
       return { kind: "parked", status: answer.status };
   }
 }
@@ -79,15 +79,23 @@ function checkpointOf(claim: ClaimedRun, journal: readonly JournalItem[]): Check
   };
 }
 
+/** What a hop leaves whose steps wait for their next tries. */
+export interface LeftTries {
+  readonly calls: readonly OpenCall[];
+  readonly journal: readonly JournalItem[];
+  readonly idle: boolean;
+  /** Of the next hop; at once where absent. The ledger's time. */
+  readonly dueAt?: Date;
+}
+
 /**
- * Hands a run over whose steps wait for their next tries: when each is due, and how many it has had, stands in the same
- * commit. Else the next hop would make them at once.
+ * Hands a run over, or gives it back, whose steps wait for their next tries: when each is due, and how many it has had,
+ * stands in the same commit. Else the next hop would make them at once, and count anew.
  */
 export async function handOverStanding(
   claim: ClaimedRun,
-  journal: readonly JournalItem[],
-  calls: readonly OpenCall[],
-  yielding: { readonly why: "time" | "drain"; readonly idle: boolean },
+  { calls, journal, idle, dueAt }: LeftTries,
+  why: string,
   deps: ExecutionDeps,
 ): Promise<Carried> {
   const standing = await standingOf(claim, calls, deps);
@@ -97,14 +105,16 @@ export async function handOverStanding(
     checkpointOf(claim, journal),
     standing,
     {
-      idle: yielding.idle,
+      idle,
       publisherGraceSeconds: deps.settings.publisherGraceSeconds,
+      ...(dueAt === undefined ? {} : { dueAt }),
     },
   );
   await deps.faults("worker.after-handover", claim.runId);
   if (next === null) return { kind: "fenced" };
-  await publishNext(claim, next, deps);
-  return { kind: "handed_over", why: yielding.why };
+  // What is due later is the relay's.
+  if (dueAt === undefined) await publishNext(claim, next, deps);
+  return { kind: "handed_over", why };
 }
 
 /** The frozen requests have passed the codec before the transaction begins: it may be slow. */
@@ -174,12 +184,11 @@ async function encoded<T>(what: string, encode: () => Promise<T>): Promise<T> {
 async function wakeInTime(
   claim: ClaimedRun,
   arms: readonly OpenArm[],
-  added: ReadonlySet<string>,
   deps: Pick<ExecutionDeps, "queue" | "logFor">,
 ): Promise<void> {
-  const wakes = arms.flatMap(({ armId, dueInSeconds, call }) => {
+  const wakes = arms.flatMap(({ armId, dueInSeconds, call, seq }) => {
     if (dueInSeconds === null || dueInSeconds > MAX_DELAY_SECONDS) return [];
-    if (!added.has(armId) && call.kind !== "step") return [];
+    if (seq !== claim.seq && call.kind !== "step") return [];
     const delaySeconds = Math.max(0, Math.ceil(dueInSeconds));
     return [{ armId, tenantId: claim.tenantId, queue: claim.queue, delaySeconds }];
   });

@@ -55,9 +55,7 @@ export type StepOutcome = Extract<StepEnd, { outcome: "ok" | "error" }>;
  * Calls a step's function until it succeeds or its tries are used up. A function is in flight until it has returned or
  * thrown: a timeout only fires its signal, and no second call starts beside the first (design.md §3, Step).
  */
-export async function runStep(
-  step: StepRun,
-): Promise<StepEnd | { readonly outcome: "stops"; readonly end: HopEnd }> {
+export async function runStep(step: StepRun): Promise<StepEnd> {
   const { options } = step;
   for (let tryNumber = step.triesBefore + 1; ; tryNumber += 1) {
     const end = await callOnce(step, tryNumber);
@@ -71,7 +69,8 @@ export async function runStep(
     await pause(delayMs, step.hopSignal);
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     const notNow = step.whyNotNow();
-    if (notNow !== undefined) return { outcome: "stops", end: notNow };
+    // What was tried is kept: another invocation has the next one.
+    if (notNow !== undefined) return { outcome: "later", tries: tryNumber, delayMs: 0 };
   }
 }
 

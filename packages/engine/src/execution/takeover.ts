@@ -50,9 +50,10 @@ export interface LeftStanding {
   readonly effects: Effects;
 }
 
-/** The calls that code must ask for again after its replay. */
+/** The calls that code must ask for again after its replay. A step that waited for a try may have ended since. */
 export function callsOf({ arms, effects }: LeftStanding): readonly CallId[] {
-  return [...arms.map((arm) => arm.call), ...effects.open()];
+  const waits = arms.flatMap(({ call }) => (call.kind === "step" ? [] : [call]));
+  return [...waits, ...effects.open()];
 }
 
 /**

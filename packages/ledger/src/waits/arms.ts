@@ -10,6 +10,8 @@ export interface OpenArm {
   readonly owner: ArmOwner;
   /** Of the wait that holds it, or that held it last. */
   readonly generation: number;
+  /** The delivery whose hop has opened it. */
+  readonly seq: number;
   readonly call: CallId;
   readonly dueAt: Date | null;
   readonly dueInSeconds: number | null;
@@ -22,7 +24,7 @@ export interface OpenArm {
 const OF_RUN = readStatement(
   "arms.of-run",
   `
-select a.arm_id, a.epoch, a.scope, a.kind, a.name, a.nth, a.owner, a.generation, a.due_at, a.tries,
+select a.arm_id, a.epoch, a.scope, a.kind, a.name, a.nth, a.owner, a.generation, a.seq, a.due_at, a.tries,
   extract(epoch from a.due_at - ghouls.clock())::double precision as due_in, c.consent_id, c.request_digest
 from ghouls.arms a
 left join ghouls.consents c on c.tenant_id = a.tenant_id and c.run_id = a.run_id and c.arm_id = a.arm_id
@@ -51,6 +53,7 @@ export async function readOpenArms(executor: Executor, key: RunKey): Promise<Ope
       call: callOf(row),
       owner: r.text("owner") as ArmOwner,
       generation: r.number("generation"),
+      seq: r.number("seq"),
       dueAt: r.dateOrNull("due_at"),
       dueInSeconds: r.numberOrNull("due_in"),
       tries: r.numberOrNull("tries"),

@@ -141,7 +141,7 @@ const CONTINUE = writeStatement(
   `
 with ${heldBy(CLAIM_STATES)}, settled as (
   update ghouls.deliveries t
-  set status = 'SETTLED', outcome = 'continued', settled_at = ghouls.clock()
+  set status = 'SETTLED', outcome = $11, settled_at = ghouls.clock()
   from held
   where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq
   returning t.tenant_id, t.run_id, t.seq, t.settled_at
@@ -162,7 +162,10 @@ with ${heldBy(CLAIM_STATES)}, settled as (
 insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
   next_publication_at, created_at)
 select moved.tenant_id, moved.run_id, moved.enqueue_seq, $9, 'PENDING', moved.queue, moved.priority,
-  checkpoint.generation, moved.settled_at, moved.settled_at + $8::double precision * interval '1 second', moved.settled_at
+  checkpoint.generation, greatest(moved.settled_at, $12::timestamptz),
+  case when $12::timestamptz is null then moved.settled_at + $8::double precision * interval '1 second'
+    else greatest(moved.settled_at, $12::timestamptz) end,
+  moved.settled_at
 from moved
 join checkpoint on checkpoint.tenant_id = moved.tenant_id and checkpoint.run_id = moved.run_id
 returning seq, queue`,
@@ -225,6 +228,8 @@ export async function parkIfClaimed(
         settings.publisherGraceSeconds,
         "resumed",
         false,
+        "continued",
+        null,
       ]);
       if (row === undefined) throw new TypeError("a run that is locked and held was not continued");
       return {
@@ -239,20 +244,22 @@ export async function parkIfClaimed(
 }
 
 /**
- * Yields a run whose steps wait for their next tries: their arms, the checkpoint and the next delivery in one commit. Null
- * where the claim is gone.
+ * Yields a run whose steps wait for their next tries, or gives it back where `dueAt` is given: their arms, the checkpoint
+ * and the next delivery in one commit. Null where the claim is gone.
  */
 export async function yieldStandingIfClaimed(
   database: Database,
   claim: Claim,
   { workflowDigest, journalLength, journalDigest }: Checkpoint,
   standing: readonly Standing[],
-  settings: { readonly idle: boolean; readonly publisherGraceSeconds: number },
+  settings: { readonly idle: boolean; readonly publisherGraceSeconds: number; readonly dueAt?: Date },
 ): Promise<NextDelivery | null> {
+  const { dueAt } = settings;
+  const outcome = dueAt === undefined ? "continued" : "given_back";
   return database.transaction("deliveries.yield-standing", async (transaction) => {
     await lockRuns(transaction, [claim]);
     const opened = await transaction.run(OPEN, [...keyOf(claim), journalLength, ...columnsOf(standing)]);
-    if (opened.length !== standing.length) return handedOver(transaction, claim, "continued");
+    if (opened.length !== standing.length) return handedOver(transaction, claim, outcome);
     const [row] = await transaction.run(CONTINUE, [
       ...keyOf(claim),
       workflowDigest,
@@ -261,6 +268,8 @@ export async function yieldStandingIfClaimed(
       settings.publisherGraceSeconds,
       "continued",
       settings.idle,
+      outcome,
+      dueAt ?? null,
     ]);
     if (row === undefined) throw new TypeError("a run that is locked and held was not continued");
     return nextOf(row);
