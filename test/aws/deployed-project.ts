@@ -56,7 +56,8 @@ export const asks = workflow({
 
 export const naps = workflow({
   name: "naps", version: 1, onWorkerLoss: "resume", input: z.unknown(),
-  run: async (ctx) => { await ctx.sleep("3s"); return "woke"; },
+  // From its first step on: a start that took long would have used a sleep up that counts from the admission.
+  run: async (ctx) => { await ctx.step("lie down", () => null); await ctx.sleep("5s"); return "woke"; },
 });
 
 // Ends its process in the middle of a step, once.
