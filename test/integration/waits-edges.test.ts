@@ -22,7 +22,7 @@ const brittle = workflow({ ...base, name: "brittle", onWorkerLoss: "fail" });
 
 const world = await testWorld({
   workflows: [job, brittle],
-  settings: { residentDelayMs: 50 },
+  settings: { residentDelayMs: 50, replayPatienceMs: 5_000 },
   codec: {
     encode: (text: string, { kind }: PayloadContext) =>
       kind === failingKind ? Promise.reject(new Error("the key service is down")) : Promise.resolve(text),
@@ -78,7 +78,9 @@ describe("an effect that happens once", () => {
       const backoff = { initial: "200ms", factor: 1 } as const;
       await Promise.all([
         ctx.step("pay", pay, { effect: "once", tries: 3, backoff }),
-        ctx.step("long", () => pause(600)),
+        ctx.step("long", async () => {
+          while (calls < 2) await pause(10);
+        }),
       ]);
       return "end";
     }, "brittle");

@@ -7,7 +7,7 @@ import { testWorld } from "../support/world.ts";
 let cut: string | undefined;
 const calls: string[] = [];
 const base = { version: 1, onWorkerLoss: "resume", input: z.unknown() } as const;
-const naps = workflow({ ...base, name: "naps", run: (ctx) => ctx.sleep("5s").then(() => "end") });
+const naps = workflow({ ...base, name: "naps", run: (ctx) => ctx.sleep("10m").then(() => "end") });
 let release = Promise.withResolvers<void>();
 const tries = workflow({
   ...base,
@@ -54,7 +54,8 @@ it("a near timer's message is sent though the answer to the park's COMMIT was lo
   const outcomes = await world.deliver([`run:${runId}:1`], { queue });
   expect(cut).toBe(undefined);
   expect(outcomes).toEqual([expect.objectContaining({ reason: "AWAITING_TIMER" })]);
-  expect(wakes.map(({ delaySeconds }) => delaySeconds)).toEqual([5]);
+  expect(wakes).toHaveLength(1);
+  expect(wakes[0]?.delaySeconds).toBeGreaterThan(300);
 });
 
 it("a handover of standing tries happens once though the answer to its COMMIT was lost", async () => {
