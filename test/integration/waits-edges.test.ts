@@ -22,7 +22,8 @@ const brittle = workflow({ ...base, name: "brittle", onWorkerLoss: "fail" });
 
 const world = await testWorld({
   workflows: [job, brittle],
-  settings: { residentDelayMs: 50, replayPatienceMs: 5_000 },
+  // Long enough for a machine that loads slowly.
+  settings: { residentDelayMs: 50, replayPatienceMs: 10_000, parkRestMs: 400 },
   codec: {
     encode: (text: string, { kind }: PayloadContext) =>
       kind === failingKind ? Promise.reject(new Error("the key service is down")) : Promise.resolve(text),
@@ -210,7 +211,7 @@ describe("code behind a module that is not loaded yet", () => {
     );
     // Longer than code has to have been at rest.
     load = async () => {
-      await pause(100);
+      await pause(800);
       return cold();
     };
     await signal(runId, "c");

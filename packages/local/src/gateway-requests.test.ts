@@ -30,7 +30,7 @@ async function raw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => undefined);
   socket.write(bytes, "latin1");
-  const timer = setTimeout(() => socket.destroy(), 2_000);
+  const timer = setTimeout(() => socket.destroy(), 30_000);
   const answer = await text(socket).catch((error: unknown) => `broken: ${String(error)}`);
   clearTimeout(timer);
   return answer;

@@ -38,7 +38,7 @@ test.each([
   const result = run.result().catch((error: unknown) => error);
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   const stopped = ghouls.stop();
-  const how = await within(5_000, stopped);
+  const how = await within(60_000, stopped);
   const schemas = await db.admin("select nspname from pg_namespace where nspname like 'ghouls_test_%'");
   release.resolve();
   release = Promise.withResolvers();
