@@ -558,7 +558,7 @@ comment on table column ghouls.arms.generation is 'Of the wait that holds it, or
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
-comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that its admission asked for, or its last restart; null: its admission.';
+comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, or its last restart; null: its admission.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
 
 -- grants

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { sha256 } from "@ghouls/core";
+import { sha256, type Codec } from "@ghouls/core";
 import { Registry, createAdmission, createAnnouncement, type ExecutionDeps } from "@ghouls/engine";
 import { workflow, type WorkflowContext } from "ghouls";
 import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
@@ -270,6 +270,38 @@ describe("what stands beside the journal when other code takes a run over", () =
     const { status, quarantine, runId } = await carriedOn(first, second, input);
     expect(status).toBe("QUEUED");
     expect(quarantine?.reason).toContain(`${sha256("second")} accepts the run's, but`);
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
+  });
+
+  test("a consent that the codec cannot read just now gives the delivery back, and is no loss", async () => {
+    const runId = await build("monday", { first: { code: asks("ship it") } }).submit();
+    await build("monday", { first: { code: asks("ship it") } }).work();
+    await anHourLater();
+    const tuesday = build("tuesday", { second: { code: asks("ship it"), accepts: ["first"] } });
+    const { codec } = world.deps;
+    const decode: Codec["decode"] = (stored, context) =>
+      context.kind === "consent" ? Promise.reject(new Error("KMS is away")) : codec.decode(stored, context);
+    expect(await tuesday.work({ codec: { ...codec, decode } })).toMatchObject([{ reason: "handed_over" }]);
+    expect(await db.admin("select status, losses from ghouls.runs where run_id = $1", [runId])).toEqual([
+      { status: "QUEUED", losses: 0 },
+    ]);
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
+    await world.advance(60);
+    await world.reconcile();
+    expect(await tuesday.work()).toMatchObject([{ reason: "AWAITING_CONSENT" }]);
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("second") });
+  });
+
+  test("a consent that was altered quarantines the run", async () => {
+    const runId = await build("monday", { first: { code: asks("ship it") } }).submit();
+    await build("monday", { first: { code: asks("ship it") } }).work();
+    await anHourLater();
+    await db.admin("update ghouls.consents set request_text = replace(request_text, 'legal', 'board')");
+    const tuesday = build("tuesday", { second: { code: asks("ship it"), accepts: ["first"] } });
+    expect(await tuesday.work()).toMatchObject([{ done: true, reason: "quarantined" }]);
+    const { status, quarantine } = await world.view(runId);
+    expect(status).toBe("QUEUED");
+    expect(quarantine?.reason).toContain("a consent's request disagrees with its digest");
     expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
   });
 

@@ -177,7 +177,7 @@ const cases: readonly Case[] = [
   {
     name: "deliveries.yield",
     rows: 2,
-    values: () => [...claimOf(running), "hello@1", 0, "d", true, 15],
+    values: () => [...claimOf(running), "hello@1", 0, "d", true, 15, "continued", null],
   },
   {
     name: "deliveries.give-back",

@@ -56,9 +56,10 @@ export class Registry {
       version: definition.version,
       digest: key.slice(definition.name.length + 1),
     }));
-    const own = this.pins();
-    const isOwn = new Set(own.map((pin) => `${pin.name}@${pin.version}@${pin.digest}`));
-    return [...own, ...accepted.filter((pin) => !isOwn.has(`${pin.name}@${pin.version}@${pin.digest}`))];
+    const each = [...this.pins(), ...accepted].map(
+      (pin) => [`${pin.name}@${pin.version}@${pin.digest}`, pin] as const,
+    );
+    return [...new Map(each).values()];
   }
 
   /** @throws GhoulsError unknown_workflow */

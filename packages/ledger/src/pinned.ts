@@ -58,9 +58,8 @@ export interface StrandedRun {
 }
 
 /**
- * The newest runs of a tenant that would go on, and are pinned to none of these digests, which are of one version each; and
- * how many there are in all. It looks at
- * every open run of the tenant, as {@link countOpenRunsOfPins} does.
+ * The newest runs of a tenant that would go on, and are pinned to none of these digests, whatever their version; and how
+ * many there are in all. It looks at every open run of the tenant, as {@link countOpenRunsOfPins} does.
  */
 export async function readStrandedRuns(
   executor: Executor,

@@ -12,7 +12,8 @@ const WITHOUT_A_WORKER = statesOf("run").filter(
 
 /**
  * The checkpoint that the next hop starts from says the pinned digest too; its journal stays under its own digest, and is
- * still checked. What was given back for want of the code is due at once. The second statement of its transaction: the checkpoint may be new.
+ * still checked. What was given back for want of the code is due at once. The second statement of its transaction: the
+ * checkpoint may be new.
  */
 const REPIN = writeStatement(
   "runs.repin",

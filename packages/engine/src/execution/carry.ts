@@ -11,7 +11,7 @@ import { ledgerNowMs } from "./live-step.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
 import { adopt, endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
-import { handOverStanding, park, restart } from "./park.ts";
+import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { checkReplay } from "./replay-check.ts";
 import { settle, settlementOf } from "./settle.ts";
@@ -78,6 +78,8 @@ async function carryHop(
     loaded.input,
     adopts === undefined ? undefined : (openCalls) => takeOver(adopts, openCalls),
   );
+  // Its material could not be read while it was being taken over: nothing of the new code has run.
+  if (adopts !== undefined && !adopted && end.kind === "unknown" && isOfMaterial(end.error)) throw end.error;
   const unanswered = hop.unanswered();
   if (adopts !== undefined && !adopted && end.kind === "failed") throw untrue(adopts, end.failure.message);
   const carrier = adopts === undefined || !adopted ? claim : { ...claim, workflow: adopts };
@@ -89,6 +91,10 @@ async function carryHop(
     void checkReplay(ended, deps, invocation);
   }
   return carried;
+}
+
+function isOfMaterial(error: unknown): error is CodecError | DisagreementError {
+  return error instanceof CodecError || error instanceof DisagreementError;
 }
 
 /** The word that this code may carry the run was not true. Nothing of it has run, and the run is not lost by it. */
@@ -109,28 +115,23 @@ async function conclude(
     case "unknown":
       return end;
     case "given_back": {
-      const waiting = hop?.standingTries() ?? [];
-      const standing = { calls: waiting, journal: hop?.journal() ?? [], idle: false, dueAt: end.dueAt };
+      const [journal, calls] = [hop?.journal() ?? [], hop?.standingTries() ?? []];
       return persist(
         () =>
-          waiting.length === 0
+          calls.length === 0
             ? giveBack(claim, end, deps)
-            : handOverStanding(claim, standing, end.why, deps),
+            : handOver(claim, { journal, calls, idle: false, dueAt: end.dueAt }, end.why, deps),
         persistenceOf(claim, deps, invocation, hop),
       );
     }
     case "yielded": {
-      const written =
-        hop === undefined ? 0 : hop.journal().length - (claim.journalLength - claim.journalStart);
+      const journal = hop?.journal() ?? [];
+      const written = journal.length - (claim.journalLength - claim.journalStart);
       const idle = end.why === "time" && hop !== undefined && written === 0 && !hop.hasTried();
       if (!idle || claim.idleYields === 0) {
+        const calls = hop?.standingTries() ?? [];
         return persist(
-          () => {
-            const [journal, calls] = [hop?.journal() ?? [], hop?.standingTries() ?? []];
-            return calls.length === 0
-              ? handOver(claim, journal, { why: end.why, idle }, deps)
-              : handOverStanding(claim, { calls, journal, idle }, end.why, deps);
-          },
+          () => handOver(claim, { journal, calls, idle }, end.why, deps),
           persistenceOf(claim, deps, invocation, hop),
         );
       }

@@ -8,8 +8,8 @@ export type HopEnd =
   /** The invocation or the process ends before the run does: the next hop goes on from the journal. */
   | { readonly kind: "yielded"; readonly why: "time" | "drain" }
   /**
-   * It waits for an earlier claim to be over, or for its own to be, before it asks about an effect; or for a build that has
-   * its workflow.
+   * It waits for an earlier claim to be over, or for its own to be, before it asks about an effect; for a build that has its
+   * workflow; or for a codec that is out of order.
    */
   | {
       readonly kind: "given_back";

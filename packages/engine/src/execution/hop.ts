@@ -44,10 +44,10 @@ export class Hop {
   readonly #calls = new Calls();
   readonly #nextTries: NextTries;
   readonly #inFlight: InFlight;
-  #now: Date;
-  #live = false;
   readonly #effects: Effects;
   readonly #arms: readonly OpenArm[];
+  #now: Date;
+  #live = false;
   #mayWrite = true;
   #refused = false;
   #disagrees = false;
@@ -179,11 +179,6 @@ export class Hop {
     return this.#mayWrite;
   }
 
-  /** Whether its code does not ask for what the journal holds. */
-  disagrees(): boolean {
-    return this.#disagrees;
-  }
-
   /** The journal as it stands at the end of this hop. */
   journal(): readonly JournalItem[] {
     return this.#writer.entries();
@@ -191,7 +186,7 @@ export class Hop {
 
   /** Its steps that wait for their next try. */
   standingTries(): readonly OpenCall[] {
-    return this.#calls.openCalls().filter(({ wait }) => wait?.tries !== null && wait?.tries !== undefined);
+    return this.#calls.openCalls().filter(({ wait }) => typeof wait?.tries === "number");
   }
 
   /** Whether it has come further than its journal says: a step has had a try. */

@@ -16,6 +16,15 @@ export function journalDigest(items: readonly JournalItem[]): string {
   );
 }
 
+/** What a hop leaves of its journal. */
+export function checkpointOf(claim: ClaimedRun, journal: readonly JournalItem[]): Checkpoint {
+  return {
+    workflowDigest: claim.workflow.digest,
+    journalLength: claim.journalStart + journal.length,
+    journalDigest: journalDigest(journal),
+  };
+}
+
 /** A journal entry as replay uses it: verified against its digest, and decoded. */
 export interface LoadedEntry extends JournalItem {
   /** JSON text; null for `undefined`. */

@@ -4,7 +4,7 @@ import { pinOf, type Registry } from "../registry.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { ledgerNowMs } from "./live-step.ts";
-import { journalDigest, type JournalItem } from "./loaded-journal.ts";
+import { checkpointOf, type JournalItem } from "./loaded-journal.ts";
 
 /** The workflow that carries a run, or words for what this build has in its place. */
 export type Pinned =
@@ -75,7 +75,7 @@ export async function endWithoutWorkflow(
 /**
  * Pins a run to the code that has replayed its journal without a difference, before anything of that code runs: a worker
  * of the earlier build, which could not replay what comes now, gives it back from here on. Answers how the hop ends where
- * the claim is gone or the ledger does not say.
+ * the claim is gone.
  */
 export async function adopt(
   claim: ClaimedRun,
@@ -83,17 +83,9 @@ export async function adopt(
   journal: readonly JournalItem[],
   deps: ExecutionDeps,
 ): Promise<HopEnd | undefined> {
-  const checkpoint = {
-    workflowDigest: pin.digest,
-    journalLength: claim.journalStart + journal.length,
-    journalDigest: journalDigest(journal),
-  };
-  try {
-    await deps.faults("worker.before-adopt", claim.runId);
-    if (!(await deps.ledger.runs.adoptIfClaimed(claim, pin, checkpoint))) return { kind: "fenced" };
-  } catch (error) {
-    return { kind: "unknown", error };
-  }
+  const checkpoint = { ...checkpointOf(claim, journal), workflowDigest: pin.digest };
+  await deps.faults("worker.before-adopt", claim.runId);
+  if (!(await deps.ledger.runs.adoptIfClaimed(claim, pin, checkpoint))) return { kind: "fenced" };
   deps.logFor(claim).info("the run goes on with code that accepts its digest", {
     workflow: pin.name,
     version: pin.version,

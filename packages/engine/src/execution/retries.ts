@@ -2,7 +2,7 @@ import { callKey, type CallId } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 
-/** Steps that were tried in earlier hops, and parked until their next try. */
+/** Steps that were tried in earlier hops, and left for a later one to try again. */
 export interface Retries {
   of(call: CallId): {
     readonly triesBefore: number;
@@ -11,7 +11,7 @@ export interface Retries {
   };
 }
 
-/** Reads it; a run that has left no checkpoint has parked on nothing. */
+/** Reads it; a run that has left no checkpoint has left no step so. */
 export async function loadRetries(claim: ClaimedRun, deps: Pick<ExecutionDeps, "ledger">): Promise<Retries> {
   const found =
     claim.checkpointGeneration === null ? [] : await deps.ledger.arms.retriesOfRun(claim, claim.epoch);

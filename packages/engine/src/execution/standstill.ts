@@ -1,7 +1,7 @@
 import { briefly, readsFiles } from "./rest.ts";
 
 /** Code of which every branch seems to stand in a durable wait. */
-export interface Standing {
+export interface StandingCode {
   /** Whether it stands still. */
   still(): boolean;
   /** How many calls it has asked for. */
@@ -20,7 +20,7 @@ export interface Standing {
  * have yet, which nothing tells for certain: it gets a little time, and as much as a replay where there is reason to think
  * so.
  */
-export async function standsStill(code: Standing): Promise<boolean> {
+export async function standsStill(code: StandingCode): Promise<boolean> {
   if (!code.still()) return false;
   const patientUntil = code.nowMs() + code.patienceMs;
   let [asked, since] = [code.asked(), code.nowMs()];

@@ -29,9 +29,9 @@ export interface StepRun extends StepCall {
   readonly chance: () => number;
   /** A longer delay before the next try parks the run, in milliseconds. */
   readonly residentDelayMs: number;
-  /** Tries of earlier hops, after which the run was parked. */
+  /** Tries of earlier hops, after which the run was parked, handed over or given back. */
   readonly triesBefore: number;
-  /** Why no further try may start now: the hop ends instead, and the next one begins the step anew. */
+  /** Why no further try may start now: the hop ends instead, and the next one goes on with the tries that are left. */
   readonly whyNotNow: () => HopEnd | undefined;
 }
 

@@ -10,13 +10,13 @@ export interface NextDelivery {
   readonly queue: string;
 }
 
-/** A hop that ends before its invocation does: a checkpoint, and the next delivery, in one commit. */
+/** A hop that ends before its run does: a checkpoint, and the next delivery, at once or due later, in one commit. */
 const YIELD = writeStatement(
   "deliveries.yield",
   `
 with ${heldBy(CLAIM_STATES)}, settled as (
   update ghouls.deliveries t
-  set status = 'SETTLED', outcome = 'continued', settled_at = ghouls.clock()
+  set status = 'SETTLED', outcome = $10, settled_at = ghouls.clock()
   from held
   where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq and held.journal_length = $6
   returning t.tenant_id, t.run_id, t.seq, t.settled_at
@@ -36,7 +36,10 @@ with ${heldBy(CLAIM_STATES)}, settled as (
 insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
   next_publication_at, created_at)
 select moved.tenant_id, moved.run_id, moved.enqueue_seq, 'continued', 'PENDING', moved.queue, moved.priority,
-  checkpoint.generation, moved.settled_at, moved.settled_at + $9::double precision * interval '1 second', moved.settled_at
+  checkpoint.generation, greatest(moved.settled_at, $11::timestamptz),
+  case when $11::timestamptz is null then moved.settled_at + $9::double precision * interval '1 second'
+    else greatest(moved.settled_at, $11::timestamptz) end,
+  moved.settled_at
 from moved
 join checkpoint on checkpoint.tenant_id = moved.tenant_id and checkpoint.run_id = moved.run_id
 returning seq, queue`,
@@ -159,23 +162,34 @@ export interface Checkpoint {
   readonly journalDigest: string;
 }
 
+export interface YieldSettings {
+  /** Whether the hop has come no further than its journal said. */
+  readonly idle: boolean;
+  readonly publisherGraceSeconds: number;
+  /** When the next delivery is due, where this one is given back, by the ledger's clock; at once where absent. */
+  readonly dueAt?: Date;
+}
+
 /** Null where the claim is gone, or where the journal is longer than the checkpoint says. */
 export async function yieldDeliveryIfClaimed(
   executor: Executor,
   claim: Claim,
   checkpoint: Checkpoint,
-  options: { readonly idle: boolean; readonly publisherGraceSeconds: number },
+  { idle, publisherGraceSeconds, dueAt }: YieldSettings,
 ): Promise<NextDelivery | null> {
   const { workflowDigest, journalLength, journalDigest } = checkpoint;
+  const outcome = dueAt === undefined ? "continued" : "given_back";
   const [row] = await executor.run(YIELD, [
     ...keyOf(claim),
     workflowDigest,
     journalLength,
     journalDigest,
-    options.idle,
-    options.publisherGraceSeconds,
+    idle,
+    publisherGraceSeconds,
+    outcome,
+    dueAt ?? null,
   ]);
-  return row === undefined ? handedOver(executor, claim, "continued") : nextOf(row);
+  return row === undefined ? handedOver(executor, claim, outcome) : nextOf(row);
 }
 
 /**

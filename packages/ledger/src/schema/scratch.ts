@@ -7,8 +7,9 @@ import { createRoles, type RoleOptions } from "./roles.ts";
 import { assertIdentifier, bindSchema } from "../sql/statement.ts";
 
 /**
- * A ledger for tests: a schema of its own, whose clock moves when it is told to, and hardly by itself. Nothing of the protocol is another than elsewhere; only
- * `ghouls.clock()` is replaced, which is there for that (design.md §3, Time). None of this is for a schema that is kept.
+ * A ledger for tests: a schema of its own, whose clock moves when it is told to, and hardly by itself. Nothing of the
+ * protocol is another than elsewhere; only `ghouls.clock()` is replaced, which is there for that (design.md §3, Time).
+ * None of this is for a schema that is kept.
  */
 export interface ScratchLedger {
   readonly schema: string;

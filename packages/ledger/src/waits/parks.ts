@@ -10,7 +10,13 @@ import {
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns } from "../containment/endings.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
-import { handedOver, nextOf, type Checkpoint, type NextDelivery } from "../hops/handovers.ts";
+import {
+  nextOf,
+  yieldDeliveryIfClaimed,
+  type Checkpoint,
+  type NextDelivery,
+  type YieldSettings,
+} from "../hops/handovers.ts";
 import { readOpenArms, type OpenArm } from "./arms.ts";
 import { rows } from "../sql/rows.ts";
 import { closeArms, readClosings } from "./resumptions.ts";
@@ -135,21 +141,19 @@ join checkpoint on checkpoint.run_id = moved.run_id
 join wait on wait.run_id = moved.run_id`,
 );
 
-/** The same as a yield, behind what this very transaction has journaled (`resumed`) or opened (`continued`). */
+/** The same as a yield, behind what this very transaction has journaled. */
 const CONTINUE = writeStatement(
   "deliveries.continue",
   `
 with ${heldBy(CLAIM_STATES)}, settled as (
   update ghouls.deliveries t
-  set status = 'SETTLED', outcome = $11, settled_at = ghouls.clock()
+  set status = 'SETTLED', outcome = 'continued', settled_at = ghouls.clock()
   from held
   where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.seq = held.seq
   returning t.tenant_id, t.run_id, t.seq, t.settled_at
 ), moved as (
   update ghouls.runs run
-  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1,
-    losses = case when $9 = 'resumed' then 0 else run.losses end,
-    idle_yields = case when $10::boolean then run.idle_yields + 1 else 0 end
+  set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1, losses = 0, idle_yields = 0
   from settled
   where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id
   returning run.tenant_id, run.run_id, run.enqueue_seq, run.generation, run.queue, run.priority, settled.seq, settled.settled_at
@@ -161,11 +165,8 @@ with ${heldBy(CLAIM_STATES)}, settled as (
 )
 insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, checkpoint_generation, due_at,
   next_publication_at, created_at)
-select moved.tenant_id, moved.run_id, moved.enqueue_seq, $9, 'PENDING', moved.queue, moved.priority,
-  checkpoint.generation, greatest(moved.settled_at, $12::timestamptz),
-  case when $12::timestamptz is null then moved.settled_at + $8::double precision * interval '1 second'
-    else greatest(moved.settled_at, $12::timestamptz) end,
-  moved.settled_at
+select moved.tenant_id, moved.run_id, moved.enqueue_seq, 'resumed', 'PENDING', moved.queue, moved.priority,
+  checkpoint.generation, moved.settled_at, moved.settled_at + $8::double precision * interval '1 second', moved.settled_at
 from moved
 join checkpoint on checkpoint.tenant_id = moved.tenant_id and checkpoint.run_id = moved.run_id
 returning seq, queue`,
@@ -226,16 +227,9 @@ export async function parkIfClaimed(
         ...keyOf(claim),
         ...prefix,
         settings.publisherGraceSeconds,
-        "resumed",
-        false,
-        "continued",
-        null,
       ]);
       if (row === undefined) throw new TypeError("a run that is locked and held was not continued");
-      return {
-        kind: "continued",
-        next: { enqueueSeq: rows(row).number("seq"), queue: rows(row).text("queue") },
-      };
+      return { kind: "continued", next: nextOf(row) };
     })
     .catch((error: unknown) => {
       if (error instanceof Mismatch) return { kind: "mismatch" as const, ...error.problem };
@@ -250,29 +244,21 @@ export async function parkIfClaimed(
 export async function yieldStandingIfClaimed(
   database: Database,
   claim: Claim,
-  { workflowDigest, journalLength, journalDigest }: Checkpoint,
+  checkpoint: Checkpoint,
   standing: readonly Standing[],
-  settings: { readonly idle: boolean; readonly publisherGraceSeconds: number; readonly dueAt?: Date },
+  settings: YieldSettings,
 ): Promise<NextDelivery | null> {
-  const { dueAt } = settings;
-  const outcome = dueAt === undefined ? "continued" : "given_back";
   return database.transaction("deliveries.yield-standing", async (transaction) => {
     await lockRuns(transaction, [claim]);
-    const opened = await transaction.run(OPEN, [...keyOf(claim), journalLength, ...columnsOf(standing)]);
-    if (opened.length !== standing.length) return handedOver(transaction, claim, outcome);
-    const [row] = await transaction.run(CONTINUE, [
+    const opened = await transaction.run(OPEN, [
       ...keyOf(claim),
-      workflowDigest,
-      journalLength,
-      journalDigest,
-      settings.publisherGraceSeconds,
-      "continued",
-      settings.idle,
-      outcome,
-      dueAt ?? null,
+      checkpoint.journalLength,
+      ...columnsOf(standing),
     ]);
-    if (row === undefined) throw new TypeError("a run that is locked and held was not continued");
-    return nextOf(row);
+    const next = await yieldDeliveryIfClaimed(transaction, claim, checkpoint, settings);
+    if (next === null && opened.length > 0)
+      throw new TypeError("a run that is locked and held was not handed over");
+    return next;
   });
 }
 
@@ -328,7 +314,7 @@ async function answerOfEarlierTry(executor: Executor, claim: Claim): Promise<Par
   if (row === undefined) return null;
   const r = rows(row);
   if (r.text("outcome") === "continued") {
-    return { kind: "continued", next: { enqueueSeq: r.number("seq"), queue: r.text("queue") } };
+    return { kind: "continued", next: nextOf(row) };
   }
   return { kind: "parked", status: r.text("status") as RunStatus, arms: await readOpenArms(executor, claim) };
 }

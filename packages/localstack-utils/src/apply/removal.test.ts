@@ -132,7 +132,7 @@ test("one that cannot be removed does not keep the others, and is named", async 
 
 test("what is no error and is thrown all the same is told too", async () => {
   const { made } = logGroups("a");
-  // eslint-disable-next-line prefer-promise-reject-errors
+  // oxlint-disable-next-line prefer-promise-reject-errors -- what a careless library does
   const clients = { logs: { deleteLogGroup: () => Promise.reject("words") } } as unknown as Clients;
   await expect(removeMade(made, clients)).rejects.toThrow("a: words");
 });

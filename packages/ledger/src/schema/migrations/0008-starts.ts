@@ -7,6 +7,6 @@ export const starts: Migration = {
   sql: `
 alter table ghouls.runs add column starts_at timestamptz;
 comment on column ghouls.runs.starts_at is
-  'What now() of its code begins with: the start that its admission asked for, or its last restart; null: its admission.';
+  'What now() of its code begins with: the start that it was given, its release from hold, or its last restart; null: its admission.';
 `,
 };
