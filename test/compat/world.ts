@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AnyWorkflow, Claim, Logger, QueuePort, RunStatus } from "@ghouls/core";
-import type { ExecutionDeps, MessageOutcome } from "@ghouls/engine";
+import { createDirectEgress, type ExecutionDeps, type MessageOutcome } from "@ghouls/engine";
 import type { Ledger } from "@ghouls/ledger";
 import { MIGRATIONS } from "../../packages/ledger/src/schema/migrations/index.ts";
 import { bindSchema } from "../../packages/ledger/src/sql/statement.ts";
@@ -93,6 +93,11 @@ export function inhabit(
     // Engine 1 had none: its relay published.
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),
     decisionSources: {},
+    delegation: {
+      services: {},
+      egress: createDirectEgress({ services: {}, origins: [] }),
+      publicUrl: undefined,
+    },
     draining: new AbortController().signal,
     exit: () => undefined,
     chance: () => 0,

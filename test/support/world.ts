@@ -4,6 +4,7 @@ import {
   identityCodec,
   noFaults,
   parseJson,
+  type AnyService,
   type AnyWorkflow,
   type Codec,
   type DecisionSource,
@@ -22,6 +23,7 @@ import {
   createAnnouncement,
   createConsents,
   createControl,
+  createDirectEgress,
   createReads,
   createSignals,
   reconcile,
@@ -100,6 +102,7 @@ export interface WorldOptions {
   /** What is awaited before work is opened. */
   readonly beforeOpening?: BeforeOpening;
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
+  readonly services?: Readonly<Record<string, AnyService>>;
   /** The digest of each workflow: its name and version where absent. */
   readonly digestOf?: (workflow: AnyWorkflow) => string;
 }
@@ -149,6 +152,11 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
     publisher,
     decisionSources: options.decisionSources ?? {},
+    delegation: {
+      services: options.services ?? {},
+      egress: createDirectEgress({ services: options.services ?? {}, origins: [] }),
+      publicUrl: "https://ghouls.example",
+    },
     draining: new AbortController().signal,
     exit: (why) => {
       exits.push(why);

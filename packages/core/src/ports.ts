@@ -8,7 +8,17 @@ import type { DeliveryRef } from "./message.ts";
 export interface PayloadContext {
   readonly tenantId: string;
   readonly runId: string;
-  readonly kind: "input" | "output" | "error" | "result" | "authority" | "consent" | "comment" | "signal";
+  readonly kind:
+    | "input"
+    | "output"
+    | "error"
+    | "result"
+    | "authority"
+    | "consent"
+    | "comment"
+    | "signal"
+    | "job"
+    | "report";
 }
 
 /** Payloads pass it on their way to and from the ledger. The identity by default. */

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Duration } from "./duration.ts";
-import type { ConsentStatus } from "./transitions.ts";
+import type { JobError } from "./services.ts";
+import type { AttemptStatus, ConsentStatus } from "./transitions.ts";
 
 /** What expiry means for a consent that nobody has decided. */
 export const ON_EXPIRY = ["expire", "grant", "deny"] as const;
@@ -61,12 +62,34 @@ export type SignalResult<T = unknown> =
     }
   | { readonly outcome: "TIMED_OUT" };
 
+export interface DelegateOptions {
+  /** Counted from the park: then the job is cancelled. Without it the job may take as long as the run may. */
+  readonly deadline?: Duration;
+  /** How long the job may say nothing before nobody knows of it; the service's own where absent. */
+  readonly heartbeat?: Duration;
+}
+
+/** How a delegated job ended. What cannot be proven is no outcome: the run stays parked, with attention. */
+export type DelegateResult<T = unknown> =
+  | { readonly outcome: "SUCCEEDED"; readonly attemptId: string; readonly result: T }
+  /** It succeeded, with a result that the service's schema does not know. */
+  | {
+      readonly outcome: "INVALID";
+      readonly attemptId: string;
+      readonly result: unknown;
+      readonly problem: string;
+    }
+  | { readonly outcome: "FAILED"; readonly attemptId: string; readonly error: JobError }
+  /** "DEADLINE": its time was over, and it is proven that nothing of it acts. "CANCELLED": the same by the service's word, or by an operator's. */
+  | { readonly outcome: "CANCELLED" | "DEADLINE"; readonly attemptId: string };
+
 /** Why a run is parked: by the first open arm in this order (design.md §3, Park). */
-export const ARM_OWNERS = ["consent", "signal", "timer"] as const;
+export const ARM_OWNERS = ["consent", "delegate", "signal", "timer"] as const;
 export type ArmOwner = (typeof ARM_OWNERS)[number];
 
 const PARKED_AS = {
   consent: "AWAITING_CONSENT",
+  delegate: "AWAITING_DELEGATE",
   signal: "AWAITING_SIGNAL",
   timer: "AWAITING_TIMER",
 } as const satisfies Record<ArmOwner, string>;
@@ -168,6 +191,14 @@ export interface ArmFact {
     readonly closedBy: string | null;
     readonly decisions: readonly Decision[];
   };
+  /** Of its attempt. Result and error as they are stored. */
+  readonly attempt?: {
+    readonly attemptId: string;
+    readonly status: AttemptStatus;
+    /** Whether its deadline was what cancelled it. */
+    readonly overdue: boolean;
+    readonly report: string | null;
+  };
   /** Signals of its name that nobody has consumed, the oldest first. Payloads as they are stored. */
   readonly signals?: readonly {
     readonly signalId: string;
@@ -204,6 +235,7 @@ export function closingsOf(facts: readonly ArmFact[]): ArmClosing[] {
         },
       ];
     }
+    if (fact.attempt !== undefined) return attemptClosing(armId, fact.attempt);
     const signal = fact.signals?.find(({ signalId }) => !taken.has(signalId));
     if (signal !== undefined) {
       taken.add(signal.signalId);
@@ -215,4 +247,15 @@ export function closingsOf(facts: readonly ArmFact[]): ArmClosing[] {
     const outcome = fact.owner === "signal" ? "TIMED_OUT" : "ELAPSED";
     return [{ armId, resultText: JSON.stringify({ outcome }) }];
   });
+}
+
+/** An attempt closes its arm once it is final. */
+function attemptClosing(armId: string, attempt: NonNullable<ArmFact["attempt"]>): ArmClosing[] {
+  const { attemptId, status, overdue, report } = attempt;
+  const close = (rest: object): ArmClosing[] => [
+    { armId, resultText: JSON.stringify({ attemptId, ...rest }) },
+  ];
+  if (status === "SUCCEEDED" || status === "FAILED") return close({ outcome: status, report });
+  if (status === "CANCELLED") return close({ outcome: overdue ? "DEADLINE" : "CANCELLED" });
+  return [];
 }

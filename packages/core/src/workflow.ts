@@ -3,7 +3,15 @@ import type { Duration } from "./duration.ts";
 import type { Jsonified } from "./json.ts";
 import type { Backoff } from "./retry.ts";
 import type { Logger } from "./ports.ts";
-import type { ConsentOptions, ConsentResult, SignalOptions, SignalResult } from "./waits.ts";
+import type { Service } from "./services.ts";
+import type {
+  ConsentOptions,
+  ConsentResult,
+  DelegateOptions,
+  DelegateResult,
+  SignalOptions,
+  SignalResult,
+} from "./waits.ts";
 
 /** What a step function gets. */
 export interface StepContext {
@@ -67,6 +75,17 @@ export interface WorkflowContext {
    * who decides names the digest that was shown.
    */
   consent(title: string, options: ConsentOptions): Promise<ConsentResult>;
+  /**
+   * Has another service do a job, and parks the run until that has ended. It is submitted once it is known in the ledger,
+   * and under one key for its life: where nobody knows whether it runs it is looked up, never launched again.
+   * @param service one of the configuration's `services`
+   */
+  delegate<Request, Result>(
+    name: string,
+    service: Service<Request, Result>,
+    request: Request,
+    options?: DelegateOptions,
+  ): Promise<DelegateResult<Result>>;
   /**
    * Parks the run for this long, or until this moment. Two sleeps of the same length at the same time need names.
    * @param until a duration such as "3d", counted from `ctx.now()`

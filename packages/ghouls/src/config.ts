@@ -9,6 +9,7 @@ import {
   TimingSettings,
   durationMs,
   identityCodec,
+  type AnyService,
   type AnyWorkflow,
   type Authenticator,
   type Codec,
@@ -44,6 +45,15 @@ export interface ConfigOptions {
   readonly auth?: Authenticator;
   /** Who decides consents besides people, by the name that `ctx.consent(…, { source })` gives. */
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
+  /** Who does delegated jobs; `ctx.delegate` takes one of these very objects. */
+  readonly services?: Readonly<Record<string, AnyService>>;
+  readonly egress?: {
+    /**
+     * Origins (scheme, host and port) that services may have though their addresses are no public ones, such as
+     * "http://127.0.0.1:4801". Admitted outside Lambda only.
+     */
+    readonly origins?: readonly string[];
+  };
   /** Roles beside the built-in ones, with their permissions. A role that is named nowhere has none. */
   readonly roles?: Readonly<Record<string, readonly Permission[]>>;
   /** Payloads pass it on their way to and from the ledger. */
@@ -78,6 +88,8 @@ export interface Config {
   readonly roles: RoleTable;
   readonly codec: Codec;
   readonly decisionSources: Readonly<Record<string, DecisionSource>>;
+  readonly services: Readonly<Record<string, AnyService>>;
+  readonly egress: { readonly origins: readonly string[] };
   readonly build: { readonly external: readonly string[] };
   readonly examples: readonly Example[];
 }
@@ -120,6 +132,19 @@ const Shape = z.strictObject({
       z.custom<DecisionSource>((value) => hasFunction(value, "lookUp"), "must have lookUp"),
     )
     .default({}),
+  services: z
+    .record(
+      z.string().regex(QUEUE_NAME, "lower-case letters, digits and -, at most 32"),
+      z.custom<AnyService>(isService, "must be a service, such as httpService makes one"),
+    )
+    .default({}),
+  egress: z
+    .strictObject({
+      origins: z
+        .array(z.string().refine(isOrigin, 'an exact origin, such as "http://127.0.0.1:4801"'))
+        .default([]),
+    })
+    .prefault({}),
   build: z.strictObject({ external: z.array(z.string().min(1)).default([]) }).prefault({}),
   examples: z.array(z.strictObject({ workflow: z.string(), input: z.unknown() })).default([]),
 });
@@ -130,6 +155,15 @@ function isFunction(value: unknown): boolean {
 
 function isWorkflow(value: unknown): boolean {
   return typeof value === "object" && value !== null && "onWorkerLoss" in value && hasFunction(value, "run");
+}
+
+function isService(value: unknown): boolean {
+  return ["submit", "lookUp", "cancel"].every((name) => hasFunction(value, name));
+}
+
+/** Scheme, host and port as a URL writes them, and nothing else. */
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
 
 function hasFunction(value: unknown, name: string): boolean {
@@ -161,6 +195,7 @@ export function defineConfig(options: ConfigOptions): Config {
     });
   }
   refuseUnknownExamples(data.workflows, data.examples);
+  refuseSlowServices(data.services, data.timing.actsMargin);
   for (const { name, queue } of data.workflows) {
     if (queue !== undefined && !Object.hasOwn(data.queues, queue)) {
       throw new GhoulsError(
@@ -184,9 +219,23 @@ export function defineConfig(options: ConfigOptions): Config {
     roles: { ...data.roles, ...BUILT_IN_ROLES },
     codec: data.codec ?? identityCodec,
     decisionSources: data.decisionSources,
+    services: data.services,
+    egress: data.egress,
     build: data.build,
     examples: data.examples,
   };
+}
+
+/** A question that was sent must be over when its sender is believed to be. */
+function refuseSlowServices(services: Readonly<Record<string, AnyService>>, actsMargin: string): void {
+  const slow = Object.entries(services).find(([, { times }]) => times.timeoutMs > durationMs(actsMargin));
+  if (slow === undefined) return;
+  const [name, { times }] = slow;
+  throw new GhoulsError(
+    "configuration_invalid",
+    `the service "${name}" may take ${times.timeoutMs} ms to answer, more than timing.actsMargin (${actsMargin})`,
+    { fix: "Let timing.actsMargin be at least the timeout of every service." },
+  );
 }
 
 function refuseUnknownExamples(workflows: readonly AnyWorkflow[], examples: readonly Example[]): void {

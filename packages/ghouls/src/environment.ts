@@ -22,6 +22,10 @@ export interface Environment {
   /** Identity of this process for its supervisor; undefined where it makes its own. */
   readonly workerId: string | undefined;
   readonly build: string;
+  /** Whether this process is a Lambda function. */
+  readonly onLambda: boolean;
+  /** Address of the API as other services reach it, for their callbacks. */
+  readonly publicUrl: string | undefined;
   /** Whether each hop is replayed once after its end: a local host says so. */
   readonly replayCheck: boolean;
   /** Whether this process has an inspector, and a local host that holds its leases and never ends it for its time. */
@@ -40,6 +44,8 @@ const Variables = z
     DATABASE_URL: z.string().optional(),
     DATABASE_SECRET_ARN: z.string().optional(),
     AWS_ENDPOINT_URL_DYNAMODB: z.url().optional(),
+    AWS_LAMBDA_FUNCTION_NAME: z.string().optional(),
+    GHOULS_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
     EVENTS_TABLE: z.string().min(1).optional(),
     GHOULS_SCHEMA: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
@@ -73,6 +79,8 @@ export function readEnvironment(
     ),
     workerId: data.GHOULS_WORKER_ID,
     build: data.GHOULS_BUILD,
+    onLambda: data.AWS_LAMBDA_FUNCTION_NAME !== undefined,
+    publicUrl: data.GHOULS_PUBLIC_URL,
     replayCheck: data.GHOULS_REPLAY_CHECK === "1",
     inspected: data.GHOULS_INSPECT !== undefined,
   };

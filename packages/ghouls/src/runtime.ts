@@ -20,7 +20,9 @@ import {
   Publisher,
   Registry,
   createAnnouncement,
+  createDirectEgress,
   createLowering,
+  type Delegation,
   type ExecutionSettings,
 } from "@ghouls/engine";
 import { openLedger, type Ledger } from "@ghouls/ledger";
@@ -44,6 +46,7 @@ export interface Runtime {
   /** Says in the ledger which workflows this build has; whoever carries or admits runs awaits it before. */
   readonly announce: () => Promise<void>;
   readonly codec: Codec;
+  readonly delegation: Delegation;
   readonly ids: Ids;
   readonly faults: FaultInjector;
   readonly log: Logger;
@@ -122,6 +125,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     registry,
     announce: createAnnouncement({ ledger, registry, build: environment.build }),
     codec: config.codec,
+    delegation: delegationOf(config, environment),
     ids: { next: () => randomUUID() },
     faults,
     log,
@@ -151,6 +155,12 @@ function hintOf(
     faults,
     ...(patienceMs === undefined ? {} : { connectionTimeoutMs: patienceMs, requestTimeoutMs: patienceMs }),
   });
+}
+
+/** On Lambda no service is at a private address: its own Runtime API listens there. */
+function delegationOf({ services, egress }: Config, { onLambda, publicUrl }: Environment): Delegation {
+  const origins = onLambda ? [] : egress.origins;
+  return { services, egress: createDirectEgress({ services, origins }), publicUrl };
 }
 
 function settingsOf({ timing }: Config, { replayCheck, inspected }: Environment): ExecutionSettings {

@@ -8,6 +8,7 @@ import {
   createAnnouncement,
   createConsents,
   createControl,
+  createDirectEgress,
   createReads,
   createSignals,
   reconcile,
@@ -50,7 +51,7 @@ const POOL_SIZE = 4;
 
 /** Opens the engine over a scratch ledger. No function, HTTP or AWS lies between it and the test. */
 export function openParts({ config, database: { scratch, applicationUrl }, log }: PartsOptions): Parts {
-  const { codec, decisionSources } = config;
+  const { codec, decisionSources, services, egress } = config;
   const ledger = openLedger({
     connectionString: applicationUrl,
     schema: scratch.schema,
@@ -69,6 +70,11 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
   const deps = {
     ...shared,
     decisionSources,
+    delegation: {
+      services,
+      egress: createDirectEgress({ services, origins: egress.origins }),
+      publicUrl: undefined,
+    },
     logFor: ({ runId, seq }: { runId: string; seq: number }) => withFields(log, { runId, enqueueSeq: seq }),
     chance: () => 0,
     draining: new AbortController().signal,

@@ -42,6 +42,8 @@ function inWords(wait: wire.OpenWait, consents: readonly wire.ConsentSummary[]):
     }
     case "signal":
       return `the signal "${wait.name}"${until}; send it with run.signal("${wait.name}", …) or script it${move}`;
+    case "delegate":
+      return `the job "${wait.name}" at another service${until}`;
     case "sleep":
     case "step":
       return `the ${wait.kind === "sleep" ? "timer" : "next try of step"} "${wait.name}"${until}; move the clock with ghouls.clock.advance`;

@@ -1,6 +1,8 @@
 import type {
+  AnyService,
   CallKind,
   ConsentOptions,
+  DelegateOptions,
   Duration,
   SignalOptions,
   StepContext,
@@ -9,6 +11,7 @@ import type {
 import type { Calls, OpenCall } from "./calls.ts";
 import { whereAmI } from "./current-hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
+import { understandJob, type Services } from "./job-options.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
@@ -27,6 +30,7 @@ export interface Asked {
   readonly stepLimitMs: number;
   /** Names of the decision sources of the configuration. */
   readonly sources: readonly string[];
+  readonly services: Services;
   readonly calls: Calls;
   /** Completion time of the last resolved entry. */
   now(): Date;
@@ -73,6 +77,15 @@ export class Asking {
   /** @param requestedBy who asked for the run */
   consent(title: string, options: ConsentOptions | undefined, requestedBy: string): Promise<unknown> {
     return this.#wait("consent", () => understandConsent(title, options, this.#hop.sources, requestedBy));
+  }
+
+  delegate(
+    name: string,
+    service: AnyService,
+    request: unknown,
+    options: DelegateOptions | undefined,
+  ): Promise<unknown> {
+    return this.#wait("delegate", () => understandJob(name, service, request, options, this.#hop.services));
   }
 
   sleep(until: Duration | Date, options: { readonly name?: string } | undefined): Promise<unknown> {
@@ -153,6 +166,7 @@ export class Asking {
 /** How a call is written. */
 const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart", string>> = {
   consent: "consent",
+  delegate: "delegate",
   sleep: "sleep",
   signal: "waitForSignal",
   restart: "restart",

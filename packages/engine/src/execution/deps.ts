@@ -10,6 +10,7 @@ import type {
   QueuePort,
 } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
+import type { Delegation } from "../delegation/delegation.ts";
 import type { Publisher } from "../admission/publisher.ts";
 import type { Registry } from "../registry.ts";
 
@@ -19,6 +20,7 @@ export interface ExecutionDeps {
   readonly queue: Pick<QueuePort, "changeVisibility" | "changeVisibilities" | "wake">;
   /** By their names in the configuration. */
   readonly decisionSources: Readonly<Record<string, DecisionSource>>;
+  readonly delegation: Delegation;
   /** Publishes what a hop hands over, and what a loss creates. */
   readonly publisher: Pick<Publisher, "publish">;
   readonly registry: Registry;

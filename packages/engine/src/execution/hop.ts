@@ -204,6 +204,7 @@ export class Hop {
       epoch: this.#claim.epoch,
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
       sources: Object.keys(this.#deps.decisionSources),
+      services: this.#deps.delegation.services,
       calls: this.#calls,
       now: () => this.#now,
       hasEnded: () => this.#end !== undefined,

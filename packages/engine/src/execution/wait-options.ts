@@ -7,6 +7,7 @@ import {
   namesRole,
   namesSubject,
   serialize,
+  type AnyService,
   type ArmOwner,
   type ConsentOptions,
   type OnExpiry,
@@ -22,8 +23,20 @@ export interface Wait {
   /** Of a step that waits for its next try. */
   readonly tries: number | null;
   readonly consent?: ConsentRequest;
-  /** Checks what a signal brought; the answer is what the code gets. */
+  readonly job?: JobRequest;
+  /** Checks what came from outside; the answer is what the code gets. */
   readonly receive?: (result: unknown) => unknown;
+}
+
+/** A job as the code asks for it: all of it is frozen by the park. */
+interface JobRequest {
+  /** Name of its service in the configuration. */
+  readonly service: string;
+  readonly definition: AnyService;
+  /** Canonical JSON. */
+  readonly requestText: string;
+  readonly deadlineMs: number | null;
+  readonly heartbeatMs: number | null;
 }
 
 /** A consent as the code asks for it. All of it but the source is frozen by the park. */
@@ -176,7 +189,7 @@ function received(result: unknown, schema: SignalOptions["schema"]): unknown {
   }
 }
 
-function understood(
+export function understood(
   kind: string,
   name: unknown,
   options: object | undefined,

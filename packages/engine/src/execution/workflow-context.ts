@@ -3,8 +3,11 @@ import {
   NonRetryableError,
   RandomStream,
   type ConsentResult,
+  type DelegateOptions,
+  type DelegateResult,
   type Jsonified,
   type Logger,
+  type Service,
   type SignalOptions,
   type SignalResult,
   type StepContext,
@@ -43,6 +46,12 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>) =>
       source.asking.step(name, run, options as StepOptions | undefined) as Promise<Jsonified<T>>,
     consent: (title, options) => source.asking.consent(title, options, requestedBy) as Promise<ConsentResult>,
+    delegate: <Request, Result>(
+      name: string,
+      service: Service<Request, Result>,
+      request: Request,
+      options?: DelegateOptions,
+    ) => source.asking.delegate(name, service, request, options) as Promise<DelegateResult<Result>>,
     sleep: (until, options) => source.asking.sleep(until, options) as Promise<void>,
     waitForSignal: <T>(name: string, options?: SignalOptions<T>) =>
       source.asking.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,

@@ -63,6 +63,7 @@ function executionOf(runtime: Runtime): ExecutionDeps {
     worker,
     settings,
     decisionSources: runtime.config.decisionSources,
+    delegation: runtime.delegation,
     logFor: ({ runId, seq }) =>
       logWith({
         runId,

@@ -1,0 +1,10 @@
+import type { AnyService, Egress } from "@ghouls/core";
+
+/** Where delegated jobs go. */
+export interface Delegation {
+  /** By their names in the configuration. */
+  readonly services: Readonly<Record<string, AnyService>>;
+  readonly egress: Egress;
+  /** Address of the API as services reach it; undefined where they cannot call back. */
+  readonly publicUrl: string | undefined;
+}

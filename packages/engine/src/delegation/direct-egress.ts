@@ -1,0 +1,37 @@
+import { readJobAnswer, type AnyService, type Egress, type JobAnswer, type JobQuestion } from "@ghouls/core";
+import { answerWithin } from "../patience.ts";
+
+export interface DirectEgressOptions {
+  /** By their names in the configuration. */
+  readonly services: Readonly<Record<string, AnyService>>;
+  /** Origins that may be reached though their addresses are no public ones; empty on Lambda. */
+  readonly origins: readonly string[];
+}
+
+/** Questions leave from this very process: on one machine, and inside of the function that has no rights in the database. */
+export function createDirectEgress({ services, origins }: DirectEgressOptions): Egress {
+  return {
+    ask: async (name, question, timeoutMs) => {
+      const service = Object.hasOwn(services, name) ? services[name] : undefined;
+      if (service === undefined) throw new Error(`the configuration has no service "${name.slice(0, 100)}"`);
+      const abort = new AbortController();
+      const context = { signal: abort.signal, origins };
+      try {
+        return readJobAnswer(await answerWithin(put(service, question, context), timeoutMs));
+      } finally {
+        abort.abort(new DOMException("the question has ended", "AbortError"));
+      }
+    },
+  };
+}
+
+/** An adapter may throw before it gives a promise. */
+async function put(
+  service: AnyService,
+  question: JobQuestion,
+  context: { readonly signal: AbortSignal; readonly origins: readonly string[] },
+): Promise<JobAnswer> {
+  return question.kind === "submit"
+    ? service.submit(question.job, context)
+    : service[question.kind](question.job, context);
+}

@@ -1,0 +1,92 @@
+import {
+  UnserializableError,
+  canonicalText,
+  describeFailure,
+  durationMs,
+  serialize,
+  type AnyService,
+  type DelegateOptions,
+} from "@ghouls/core";
+import { understood, type Understood } from "./wait-options.ts";
+
+/** Those of the configuration, by name. */
+export type Services = Readonly<Record<string, AnyService>>;
+
+const DELEGATE_OPTIONS = new Set(["deadline", "heartbeat"]);
+
+/** What a `ctx.delegate` can be, or why it cannot. */
+export function understandJob(
+  name: string,
+  service: unknown,
+  request: unknown,
+  options: DelegateOptions | undefined,
+  services: Services,
+): Understood {
+  return understood("delegate", name, options, DELEGATE_OPTIONS, (named) => {
+    const found = Object.entries(services).find(([, one]) => one === service);
+    if (found === undefined)
+      return "its service is not in the configuration: name it in services, and pass that very object";
+    const [serviceName, definition] = found;
+    const text = requestOf(definition, request);
+    if ("problem" in text) return `its request ${text.problem}`;
+    const heartbeat = options?.heartbeat;
+    const job = {
+      service: serviceName,
+      definition,
+      requestText: text.canonical,
+      deadlineMs: options?.deadline === undefined ? null : durationMs(options.deadline),
+      heartbeatMs: heartbeat === undefined ? definition.times.heartbeatMs : durationMs(heartbeat),
+    };
+    if (job.deadlineMs === 0 || job.heartbeatMs === 0) return "its deadline and its heartbeat are not 0";
+    return {
+      name: named,
+      wait: {
+        owner: "delegate",
+        dueAt: null,
+        tries: null,
+        job,
+        receive: (result) => received(result, definition),
+      },
+    };
+  });
+}
+
+/** What is sent is what the schema gives, as canonical JSON. A schema is user code, and may throw. */
+function requestOf(
+  { request: schema }: AnyService,
+  request: unknown,
+): { readonly canonical: string } | { readonly problem: string } {
+  try {
+    // What JSON cannot hold, such as a live handle, is refused before a schema could drop it in silence.
+    serialize(request);
+    const parsed = schema.safeParse(request);
+    if (!parsed.success)
+      return { problem: `does not fit the service's schema: ${parsed.error.message.slice(0, 1_500)}` };
+    const text = serialize(parsed.data) ?? "null";
+    return { canonical: canonicalText(JSON.parse(text)) };
+  } catch (error) {
+    if (error instanceof UnserializableError) return { problem: `cannot be sent: ${error.message}` };
+    return { problem: `made its schema throw: ${describeFailure(error).message.slice(0, 500)}` };
+  }
+}
+
+interface Ended {
+  readonly outcome: string;
+  readonly attemptId: string;
+  readonly result?: unknown;
+}
+
+/** The result as the schema gives it; the same after a replay, because the schema belongs to the pinned code. */
+function received(ended: unknown, { result: schema }: AnyService): unknown {
+  const { outcome, attemptId, result } = ended as Ended;
+  if (outcome !== "SUCCEEDED") return ended;
+  const invalid = (problem: string) => ({ outcome: "INVALID", attemptId, result, problem });
+  try {
+    const parsed = schema.safeParse(result);
+    return parsed.success
+      ? { outcome, attemptId, result: parsed.data }
+      : invalid(parsed.error.message.slice(0, 1_500));
+  } catch (error) {
+    return invalid(`the schema threw: ${describeFailure(error).message.slice(0, 500)}`);
+  }
+}
