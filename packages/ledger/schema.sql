@@ -37,6 +37,51 @@ create table ghouls.arms ( -- r, owner migrator
   closed_at timestamp with time zone,
   closing text
 );
+create table ghouls.attempts ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  attempt_id uuid not null,
+  arm_id uuid not null,
+  call_key text not null,
+  status text not null,
+  service text not null,
+  adapter text not null,
+  adapter_version text not null,
+  service_digest text not null,
+  lookup text not null,
+  submit text not null,
+  cancel text not null,
+  delay_seconds double precision not null,
+  poll_seconds double precision,
+  heartbeat_seconds double precision,
+  request_text text not null,
+  stored_digest text not null,
+  request_digest text not null,
+  idempotency_key text not null,
+  token uuid,
+  submitter text,
+  sends_until timestamp with time zone,
+  submissions integer not null default 0,
+  acknowledged_at timestamp with time zone,
+  callback_digest text,
+  callback_expires_at timestamp with time zone,
+  callback_used_at timestamp with time zone,
+  heartbeat_at timestamp with time zone,
+  deadline_at timestamp with time zone,
+  cancel_asked_at timestamp with time zone,
+  cancel_reason text,
+  next_look_at timestamp with time zone,
+  looks integer not null default 0,
+  misses integer not null default 0,
+  uncertain_reason text,
+  report_text text,
+  report_digest text,
+  outcome_digest text,
+  contradiction text,
+  created_at timestamp with time zone not null,
+  closed_at timestamp with time zone,
+  closed_by text
+);
 create table ghouls.audit ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -133,6 +178,20 @@ create table ghouls.deliveries ( -- r, owner migrator
   created_at timestamp with time zone not null,
   settled_at timestamp with time zone,
   fenced_at timestamp with time zone
+);
+create table ghouls.doctor_attempts ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  attempt_id uuid,
+  attempt_status text
+);
+create table ghouls.doctor_contradicted_attempts ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  attempt_id uuid,
+  status text,
+  contradiction text
 );
 create table ghouls.doctor_ended_waits ( -- v, owner migrator
   tenant_id text,
@@ -363,12 +422,34 @@ alter table ghouls.api_keys add constraint api_keys_tenant_id_check CHECK ((tena
 alter table ghouls.arms add constraint arms_arm_id_key UNIQUE (arm_id);
 alter table ghouls.arms add constraint arms_closed CHECK ((num_nulls(closed_at, closing) <> 1));
 alter table ghouls.arms add constraint arms_closing_check CHECK ((closing = ANY (ARRAY['fact'::text, 'step'::text, 'restart'::text, 'ended'::text])));
-alter table ghouls.arms add constraint arms_owner_check CHECK ((owner = ANY (ARRAY['consent'::text, 'signal'::text, 'timer'::text])));
+alter table ghouls.arms add constraint arms_owner_check CHECK ((owner = ANY (ARRAY['consent'::text, 'delegate'::text, 'signal'::text, 'timer'::text])));
 alter table ghouls.arms add constraint arms_pkey PRIMARY KEY (tenant_id, run_id, arm_id);
 alter table ghouls.arms add constraint arms_retry CHECK (((kind = 'step'::text) = (tries IS NOT NULL)));
 alter table ghouls.arms add constraint arms_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.arms add constraint arms_timer CHECK (((owner <> 'timer'::text) OR (due_at IS NOT NULL)));
 alter table ghouls.arms add constraint arms_tries_check CHECK ((tries >= 1));
+alter table ghouls.attempts add constraint attempts_attempt_id_key UNIQUE (attempt_id);
+alter table ghouls.attempts add constraint attempts_cancel CHECK ((num_nulls(cancel_asked_at, cancel_reason) <> 1));
+alter table ghouls.attempts add constraint attempts_cancel_check CHECK ((cancel = ANY (ARRAY['final'::text, 'advisory'::text, 'none'::text])));
+alter table ghouls.attempts add constraint attempts_cancel_reason_check CHECK ((cancel_reason = ANY (ARRAY['deadline'::text, 'ended'::text, 'restart'::text])));
+alter table ghouls.attempts add constraint attempts_closed CHECK ((((status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text])) = (closed_at IS NOT NULL)) AND (num_nulls(closed_at, closed_by) <> 1)));
+alter table ghouls.attempts add constraint attempts_delay_seconds_check CHECK ((delay_seconds >= (0)::double precision));
+alter table ghouls.attempts add constraint attempts_heartbeat_seconds_check CHECK ((heartbeat_seconds > (0)::double precision));
+alter table ghouls.attempts add constraint attempts_idempotency_key UNIQUE (tenant_id, idempotency_key);
+alter table ghouls.attempts add constraint attempts_looked_at CHECK (((status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text])) = (next_look_at IS NULL)));
+alter table ghouls.attempts add constraint attempts_looks_check CHECK ((looks >= 0));
+alter table ghouls.attempts add constraint attempts_lookup_check CHECK ((lookup = ANY (ARRAY['authoritative'::text, 'advisory'::text, 'none'::text])));
+alter table ghouls.attempts add constraint attempts_misses_check CHECK ((misses >= 0));
+alter table ghouls.attempts add constraint attempts_of_call UNIQUE (tenant_id, run_id, call_key);
+alter table ghouls.attempts add constraint attempts_pkey PRIMARY KEY (tenant_id, run_id, attempt_id);
+alter table ghouls.attempts add constraint attempts_poll_seconds_check CHECK ((poll_seconds > (0)::double precision));
+alter table ghouls.attempts add constraint attempts_report CHECK ((((status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text])) = (report_digest IS NOT NULL)) AND ((report_text IS NULL) OR (report_digest IS NOT NULL))));
+alter table ghouls.attempts add constraint attempts_sent CHECK ((((submissions > 0) = (token IS NOT NULL)) AND (num_nulls(token, sends_until, submitter) = ANY (ARRAY[0, 3])) AND ((status = ANY (ARRAY['DEFINED'::text, 'CANCELLED'::text])) OR (token IS NOT NULL)) AND ((status <> 'DEFINED'::text) OR (token IS NULL))));
+alter table ghouls.attempts add constraint attempts_status_check CHECK ((status = ANY (ARRAY['DEFINED'::text, 'SUBMITTING'::text, 'SUBMITTED'::text, 'RUNNING'::text, 'UNCERTAIN'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text])));
+alter table ghouls.attempts add constraint attempts_submissions_check CHECK ((submissions >= 0));
+alter table ghouls.attempts add constraint attempts_submit_check CHECK ((submit = ANY (ARRAY['idempotent'::text, 'once'::text])));
+alter table ghouls.attempts add constraint attempts_tenant_id_run_id_arm_id_fkey FOREIGN KEY (tenant_id, run_id, arm_id) REFERENCES ghouls.arms(tenant_id, run_id, arm_id);
+alter table ghouls.attempts add constraint attempts_uncertain CHECK (((status = 'UNCERTAIN'::text) = (uncertain_reason IS NOT NULL)));
 alter table ghouls.audit add constraint audit_pkey PRIMARY KEY (tenant_id, run_id, audit_id);
 alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
 alter table ghouls.checkpoints add constraint checkpoints_generation_check CHECK ((generation >= 1));
@@ -388,7 +469,7 @@ alter table ghouls.consents add constraint consents_source CHECK (((source IS NU
 alter table ghouls.consents add constraint consents_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'GRANTED'::text, 'DENIED'::text, 'EXPIRED'::text, 'CANCELLED'::text])));
 alter table ghouls.consents add constraint consents_tenant_id_run_id_arm_id_fkey FOREIGN KEY (tenant_id, run_id, arm_id) REFERENCES ghouls.arms(tenant_id, run_id, arm_id);
 alter table ghouls.containment_items add constraint containment_items_acknowledged CHECK ((num_nulls(acknowledged_at, acknowledged_by) <> 1));
-alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text])));
+alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text, 'attempt'::text])));
 alter table ghouls.containment_items add constraint containment_items_pkey PRIMARY KEY (tenant_id, run_id, kind, key);
 alter table ghouls.containment_items add constraint containment_items_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.deliveries add constraint deliveries_cause_check CHECK ((cause = ANY (ARRAY['admitted'::text, 'resumed'::text, 'continued'::text, 'recovered'::text, 'contain'::text])));
@@ -459,6 +540,14 @@ CREATE UNIQUE INDEX arms_arm_id_key ON ghouls.arms USING btree (arm_id);
 CREATE INDEX arms_due ON ghouls.arms USING btree (due_at, run_id) WHERE ((closed_at IS NULL) AND (due_at IS NOT NULL));
 CREATE UNIQUE INDEX arms_one_open ON ghouls.arms USING btree (tenant_id, run_id, epoch, scope, kind, name, nth) WHERE (closed_at IS NULL);
 CREATE UNIQUE INDEX arms_pkey ON ghouls.arms USING btree (tenant_id, run_id, arm_id);
+CREATE UNIQUE INDEX attempts_attempt_id_key ON ghouls.attempts USING btree (attempt_id);
+CREATE INDEX attempts_by_submitter ON ghouls.attempts USING btree (submitter) WHERE (status = 'SUBMITTING'::text);
+CREATE INDEX attempts_due ON ghouls.attempts USING btree (next_look_at, run_id) WHERE (status <> ALL (ARRAY['SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text]));
+CREATE UNIQUE INDEX attempts_idempotency_key ON ghouls.attempts USING btree (tenant_id, idempotency_key);
+CREATE INDEX attempts_newest ON ghouls.attempts USING btree (tenant_id, created_at DESC, attempt_id DESC);
+CREATE UNIQUE INDEX attempts_of_arm ON ghouls.attempts USING btree (tenant_id, run_id, arm_id);
+CREATE UNIQUE INDEX attempts_of_call ON ghouls.attempts USING btree (tenant_id, run_id, call_key);
+CREATE UNIQUE INDEX attempts_pkey ON ghouls.attempts USING btree (tenant_id, run_id, attempt_id);
 CREATE UNIQUE INDEX audit_pkey ON ghouls.audit USING btree (tenant_id, run_id, audit_id);
 CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_id, run_id, generation);
 CREATE UNIQUE INDEX consent_decisions_pkey ON ghouls.consent_decisions USING btree (tenant_id, run_id, consent_id, subject);
@@ -519,6 +608,37 @@ begin
   return null;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.contain_attempts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  acting integer;
+begin
+  update ghouls.attempts set status = 'CANCELLED', closed_at = ghouls.clock(), closed_by = 'the end of its run',
+      next_look_at = null
+    where tenant_id = new.tenant_id and run_id = new.run_id and status = 'DEFINED';
+  update ghouls.attempts set next_look_at = ghouls.clock(), looks = 0,
+      cancel_asked_at = coalesce(cancel_asked_at, ghouls.clock()), cancel_reason = coalesce(cancel_reason, 'ended')
+    where tenant_id = new.tenant_id and run_id = new.run_id and status not in ('SUCCEEDED', 'FAILED', 'CANCELLED');
+  insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, created_at, next_look_at)
+    select a.tenant_id, a.run_id, 'attempt', a.call_key, arm.seq, a.token, 'service ' || a.service, ghouls.clock(),
+      ghouls.clock()
+    from ghouls.attempts a
+    join ghouls.arms arm on arm.tenant_id = a.tenant_id and arm.run_id = a.run_id and arm.arm_id = a.arm_id
+    where a.tenant_id = new.tenant_id and a.run_id = new.run_id
+      and a.status not in ('SUCCEEDED', 'FAILED', 'CANCELLED');
+  get diagnostics acting = row_count;
+  if acting > 0 then
+    new.open_items := new.open_items + acting;
+    if new.status in ('DONE', 'FAILED') then
+      new.status := case new.status when 'DONE' then 'COMPLETING' else 'FAILING' end;
+      new.finished_at := null;
+    end if;
+  end if;
+  return new;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.keep_terminal_run()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -542,11 +662,13 @@ $function$; -- owner migrator
 
 -- triggers
 CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.close_waits();
+CREATE TRIGGER contain_attempts BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_attempts();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
 
 -- comments
 comment on function ghouls.clock() is 'The only time that the protocol knows. Tests replace it.';
 comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
+comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on table ghouls.audit is 'Operators acts, append only.';
 comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
@@ -555,6 +677,9 @@ comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the ke
 comment on table column ghouls.api_keys.last_used_at is 'To the hour: not written at every request.';
 comment on table column ghouls.arms.due_at is 'When its time is over; null where it has none.';
 comment on table column ghouls.arms.generation is 'Of the wait that holds it, or that held it last.';
+comment on table column ghouls.attempts.outcome_digest is 'Of what was reported, before the codec: a later report is compared with it.';
+comment on table column ghouls.attempts.sends_until is 'The latest moment at which whoever holds the token, or held it last, can still send.';
+comment on table column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
@@ -565,12 +690,15 @@ comment on table column ghouls.runs.workflow_absent_since is 'The first give-bac
 grant usage on schema ghouls to application;
 grant select on table api_keys to application;
 grant insert, select, update on table arms to application;
+grant insert, select, update on table attempts to application;
 grant insert, select on table audit to application;
 grant insert, select on table checkpoints to application;
 grant insert, select on table consent_decisions to application;
 grant insert, select, update on table consents to application;
 grant insert, select, update on table containment_items to application;
 grant insert, select, update on table deliveries to application;
+grant select on table doctor_attempts to application;
+grant select on table doctor_contradicted_attempts to application;
 grant select on table doctor_ended_waits to application;
 grant select on table doctor_endings to application;
 grant select on table doctor_journals to application;
@@ -593,4 +721,5 @@ grant insert, select, update on table waits to application;
 grant insert, select, update on table workflows to application;
 grant execute on function clock to public;
 grant execute on function close_waits to public;
+grant execute on function contain_attempts to public;
 grant execute on function keep_terminal_run to public;

@@ -16,6 +16,8 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deliveries.lapsed": "reanimation serves every tenant",
   "deliveries.expired-holds": "hold expiry serves every tenant",
   "arms.due": "timers serve every tenant",
+  "attempts.due": "delegate repair serves every tenant",
+  "attempts.read-for-callback": "a service that calls back has a token, and no tenant",
   "consents.to-look-up": "consent re-admission serves every tenant",
   "runs.overdue": "deadlines serve every tenant",
   "ledger.next-look": "the reconciler's hint is one for all tenants",

@@ -278,6 +278,7 @@ test("the next look reads one entry of each index, whatever the number of waitin
       "containment_items by containment_items_due",
       "arms by arms_due",
       "consents by consents_to_look_up",
+      "attempts by attempts_due",
       "runs by runs_by_deadline",
       "runs by runs_endable",
     ]),

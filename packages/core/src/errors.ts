@@ -21,6 +21,7 @@ export const ERROR_CODES = [
   "consent_changed",
   "not_a_decider",
   "too_many_signals",
+  "attempt_settled",
   "wrong_transaction",
   // configuration
   "configuration_invalid",

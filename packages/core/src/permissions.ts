@@ -12,6 +12,8 @@ export const PERMISSIONS = [
   "signals:send",
   "consents:read",
   "consents:decide",
+  "attempts:read",
+  "attempts:resolve",
   "workflows:read",
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
@@ -31,6 +33,8 @@ export const BUILT_IN_ROLES = {
     "runs:clear",
     "signals:send",
     "consents:read",
+    "attempts:read",
+    "attempts:resolve",
     "workflows:read",
   ],
   submitter: [
@@ -40,10 +44,11 @@ export const BUILT_IN_ROLES = {
     "runs:cancel",
     "signals:send",
     "consents:read",
+    "attempts:read",
     "workflows:read",
   ],
-  decider: ["runs:read", "consents:read", "consents:decide", "workflows:read"],
-  viewer: ["runs:read", "consents:read", "workflows:read"],
+  decider: ["runs:read", "consents:read", "consents:decide", "attempts:read", "workflows:read"],
+  viewer: ["runs:read", "consents:read", "attempts:read", "workflows:read"],
 } as const satisfies RoleTable;
 
 /** Names of roles as a configuration and `ghouls keys` take them; an identity provider's may be any. */

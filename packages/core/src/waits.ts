@@ -198,6 +198,8 @@ export interface ArmFact {
     /** Whether its deadline was what cancelled it. */
     readonly overdue: boolean;
     readonly report: string | null;
+    /** Of that text. */
+    readonly digest: string | null;
   };
   /** Signals of its name that nobody has consumed, the oldest first. Payloads as they are stored. */
   readonly signals?: readonly {
@@ -251,11 +253,11 @@ export function closingsOf(facts: readonly ArmFact[]): ArmClosing[] {
 
 /** An attempt closes its arm once it is final. */
 function attemptClosing(armId: string, attempt: NonNullable<ArmFact["attempt"]>): ArmClosing[] {
-  const { attemptId, status, overdue, report } = attempt;
+  const { attemptId, status, overdue, report, digest } = attempt;
   const close = (rest: object): ArmClosing[] => [
     { armId, resultText: JSON.stringify({ attemptId, ...rest }) },
   ];
-  if (status === "SUCCEEDED" || status === "FAILED") return close({ outcome: status, report });
+  if (status === "SUCCEEDED" || status === "FAILED") return close({ outcome: status, report, digest });
   if (status === "CANCELLED") return close({ outcome: overdue ? "DEADLINE" : "CANCELLED" });
   return [];
 }

@@ -3,6 +3,7 @@ import * as z from "zod";
 /** The shapes that travel over HTTP, shared by the API, the client and the command. Times are ISO 8601 in UTC. */
 export { MAX_BATCH, MAX_BODY_BYTES, MAX_PAGE } from "./wire/frame.ts";
 export * from "./wire/admission.ts";
+export * from "./wire/attempts.ts";
 export * from "./wire/control.ts";
 export * from "./wire/runs.ts";
 export * from "./wire/waits.ts";

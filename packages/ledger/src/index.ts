@@ -2,6 +2,8 @@ export { readRunsByKey, readRunsById } from "./admission/admissions.ts";
 export type { AdmittedRun, AdmitSettings, NewRun, Start } from "./admission/admissions.ts";
 export { executorOn, inCallersTransaction, type CallerConnection } from "./admission/caller.ts";
 export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./hops/claims.ts";
+export type { AttemptChange, Changed, KeptReport } from "./attempts/answers.ts";
+export type { Attempt, AttemptKey, AttemptPosition, ListedAttempt } from "./attempts/attempt.ts";
 export type { ConnectionOptions, ConnectionSource } from "./connection/connections.ts";
 export type { DatabaseOptions, Executor, Row } from "./connection/database.ts";
 export type { CancelAnswer } from "./containment/cancellations.ts";
@@ -34,7 +36,8 @@ export {
   type MigrateResult,
 } from "./schema/migrate.ts";
 export type { OpenArm, StoredRetry } from "./waits/arms.ts";
-export type { NewConsent, ParkAnswer, Standing } from "./waits/parks.ts";
+export type { NewAttempt, NewConsent } from "./waits/owners.ts";
+export type { ParkAnswer, Standing } from "./waits/parks.ts";
 export type { ClearAnswer } from "./containment/quarantines.ts";
 export type { StrandedRun } from "./pinned.ts";
 export type { RepinAnswer } from "./repins.ts";

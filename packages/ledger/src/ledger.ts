@@ -1,6 +1,9 @@
 import { Database, type DatabaseOptions, type Executor } from "./connection/database.ts";
 import { examine, readSchemaVersion, type DoctorCheck } from "./schema/doctor.ts";
 import * as acknowledgements from "./containment/acknowledgements.ts";
+import * as answers from "./attempts/answers.ts";
+import * as attempts from "./attempts/attempt.ts";
+import * as submissions from "./attempts/submissions.ts";
 import * as beats from "./hops/beats.ts";
 import * as cancellations from "./containment/cancellations.ts";
 import * as evidence from "./hops/evidence.ts";
@@ -161,6 +164,18 @@ export function openLedger(options: LedgerOptions) {
       decide: opening(database, beforeOpening, consents.decideConsent),
       toLookUp: bind(database, lookUps.readConsentsToLookUp),
       postponeLookUp: bind(database, lookUps.postponeLookUp),
+    },
+    attempts: {
+      get: bind(database, attempts.readAttempt),
+      forCallback: bind(database, attempts.readAttemptForCallback),
+      page: bind(database, attempts.readAttemptPage),
+      due: bind(database, attempts.readDueAttempts),
+      definedOfRun: bind(database, attempts.readDefinedAttempts),
+      /** One open thing stays one: it has a next look before and after. */
+      claimSubmission: bind(database, submissions.claimSubmission),
+      askToCancel: bind(database, answers.askToCancel),
+      change: opening(database, beforeOpening, answers.changeAttempt),
+      keepContradiction: bind(database, answers.keepContradiction),
     },
     signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },

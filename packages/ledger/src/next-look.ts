@@ -1,4 +1,5 @@
 import { sqlStates } from "@ghouls/core";
+import { FINAL_ATTEMPT } from "./attempts/attempt.ts";
 import type { Executor } from "./connection/database.ts";
 import { DEADLINE_STATES, NOT_HELD } from "./waits/deadlines.ts";
 import { ENDING_STATES } from "./sql/fence.ts";
@@ -61,6 +62,12 @@ from (
   from ghouls.consents c
   where c.status = 'PENDING' and c.source is not null
   order by c.next_look_at
+  limit 1)
+  union all
+  (select t.next_look_at
+  from ghouls.attempts t
+  where t.status not in (${sqlStates(FINAL_ATTEMPT)})
+  order by t.next_look_at
   limit 1)
   union all
   (select run.deadline_at

@@ -43,8 +43,8 @@ export const RunError = z.object({
 /** One thing that a run started and that may still act, or whose outcome nobody knows. */
 export const ContainmentItem = z.object({
   id: z.string(),
-  kind: z.enum(["worker", "effect"]),
-  /** The worker's name, or the effect's step. */
+  kind: z.enum(["worker", "effect", "attempt"]),
+  /** The worker's name, the effect's step, or the call that has delegated the job. */
   subject: z.string(),
   enqueueSeq: z.int(),
   /** When nothing of it can still act; null where only a word can tell. */

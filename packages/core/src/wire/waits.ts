@@ -95,5 +95,6 @@ export const OpenWait = z.object({
   /** When its time is over; null where it has none. */
   dueAt: time.nullable(),
   consentId: z.string().nullable(),
+  attemptId: z.string().nullable(),
 });
 export type OpenWait = z.infer<typeof OpenWait>;

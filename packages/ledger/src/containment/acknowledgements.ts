@@ -1,4 +1,5 @@
-import type { Claim, RunStatus } from "@ghouls/core";
+import { sqlStates, type Claim, type RunStatus } from "@ghouls/core";
+import { FINAL_ATTEMPT } from "../attempts/attempt.ts";
 import { recordAudit } from "../audit.ts";
 import type { Database } from "../connection/database.ts";
 import { EFFECT_KEY } from "../sql/effect-key.ts";
@@ -30,11 +31,19 @@ with item as materialized (
   from acknowledged a
   where a.kind = 'effect' and i.tenant_id = a.tenant_id and i.run_id = a.run_id and i.outcome is null and ${EFFECT_KEY} = a.key
   returning i.run_id
+), job as (
+  update ghouls.attempts t
+  set status = 'CANCELLED', closed_at = ghouls.clock(), closed_by = $5, next_look_at = null, uncertain_reason = null
+  from acknowledged a
+  where a.kind = 'attempt' and t.tenant_id = a.tenant_id and t.run_id = a.run_id and t.call_key = a.key
+    and t.status not in (${sqlStates(FINAL_ATTEMPT)})
+  returning t.run_id
 )
 update ghouls.runs run
 set open_items = run.open_items - 1
 from acknowledged a
 where run.tenant_id = a.tenant_id and run.run_id = a.run_id and (select count(*) from known) >= 0
+  and (select count(*) from job) >= 0
 returning run.open_items`,
 );
 

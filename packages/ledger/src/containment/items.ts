@@ -7,7 +7,7 @@ import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } fr
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
-export type ItemKind = "worker" | "effect";
+export type ItemKind = "worker" | "effect" | "attempt";
 
 /** One thing that a run started and that may still act, or whose outcome nobody knows. */
 export interface ContainmentItem {
@@ -107,6 +107,7 @@ from due
 where i.tenant_id = due.tenant_id and i.run_id = due.run_id and i.kind = due.kind and i.key = due.key
 returning case
   when i.kind = 'worker' then i.over_at is null and i.tries >= 3
+  when i.kind = 'attempt' then false
   else not exists (
       select from ghouls.containment_items other
       where other.tenant_id = i.tenant_id and other.run_id = i.run_id and other.kind = 'worker'

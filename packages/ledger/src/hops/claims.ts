@@ -8,6 +8,7 @@ import type {
   WorkflowPin,
 } from "@ghouls/core";
 import { sqlStates } from "@ghouls/core";
+import { recordSubmitterEnd } from "../attempts/submissions.ts";
 import type { Executor, Row } from "../connection/database.ts";
 import { ENDING_STATES, deliveryMayBecome } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
@@ -262,7 +263,9 @@ export async function recordWorkerEnd(
   end: { readonly worker: string; readonly how: string; readonly actsMarginSeconds?: number },
 ): Promise<number> {
   const held = await executor.run(WORKER_ENDED, [end.worker, end.how]);
-  await executor.run(WORKER_ITEMS, [end.worker, end.actsMarginSeconds ?? DEFAULT_ACTS_MARGIN_SECONDS]);
+  const marginSeconds = end.actsMarginSeconds ?? DEFAULT_ACTS_MARGIN_SECONDS;
+  await executor.run(WORKER_ITEMS, [end.worker, marginSeconds]);
+  await recordSubmitterEnd(executor, end.worker, marginSeconds);
   return held.length;
 }
 

@@ -1,4 +1,4 @@
-import type { ArmOwner, CallId } from "@ghouls/core";
+import type { ArmOwner, AttemptStatus, CallId } from "@ghouls/core";
 import type { Executor, Row } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
 import { rows } from "../sql/rows.ts";
@@ -13,11 +13,15 @@ export interface OpenArm {
   /** The delivery whose hop has opened it. */
   readonly seq: number;
   readonly call: CallId;
+  /** When its time is over: of a delegated job the deadline. */
   readonly dueAt: Date | null;
+  /** Until it closes by that alone; null where it does not. */
   readonly dueInSeconds: number | null;
   readonly tries: number | null;
   readonly consentId: string | null;
-  /** Of its consent's request. */
+  readonly attemptId: string | null;
+  readonly attemptStatus: AttemptStatus | null;
+  /** Of the request of its consent or its attempt. */
   readonly requestDigest: string | null;
 }
 
@@ -25,9 +29,11 @@ const OF_RUN = readStatement(
   "arms.of-run",
   `
 select a.arm_id, a.epoch, a.scope, a.kind, a.name, a.nth, a.owner, a.generation, a.seq, a.due_at, a.tries,
-  extract(epoch from a.due_at - ghouls.clock())::double precision as due_in, c.consent_id, c.request_digest
+  extract(epoch from a.due_at - ghouls.clock())::double precision as due_in, c.consent_id, t.attempt_id,
+  t.status as attempt_status, t.deadline_at, coalesce(c.request_digest, t.request_digest) as request_digest
 from ghouls.arms a
 left join ghouls.consents c on c.tenant_id = a.tenant_id and c.run_id = a.run_id and c.arm_id = a.arm_id
+left join ghouls.attempts t on t.tenant_id = a.tenant_id and t.run_id = a.run_id and t.arm_id = a.arm_id
 where a.tenant_id = $1 and a.run_id = $2 and a.closed_at is null
 order by a.created_at, a.arm_id`,
 );
@@ -54,10 +60,12 @@ export async function readOpenArms(executor: Executor, key: RunKey): Promise<Ope
       owner: r.text("owner") as ArmOwner,
       generation: r.number("generation"),
       seq: r.number("seq"),
-      dueAt: r.dateOrNull("due_at"),
+      dueAt: r.dateOrNull("due_at") ?? r.dateOrNull("deadline_at"),
       dueInSeconds: r.numberOrNull("due_in"),
       tries: r.numberOrNull("tries"),
       consentId: r.textOrNull("consent_id"),
+      attemptId: r.textOrNull("attempt_id"),
+      attemptStatus: r.textOrNull("attempt_status") as AttemptStatus | null,
       requestDigest: r.textOrNull("request_digest"),
     };
   });

@@ -1,12 +1,4 @@
-import {
-  callKey,
-  parkedAs,
-  type ArmOwner,
-  type CallId,
-  type Claim,
-  type OnExpiry,
-  type RunStatus,
-} from "@ghouls/core";
+import { callKey, parkedAs, type ArmOwner, type CallId, type Claim, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns } from "../containment/endings.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
@@ -18,6 +10,7 @@ import {
   type YieldSettings,
 } from "../hops/handovers.ts";
 import { readOpenArms, type OpenArm } from "./arms.ts";
+import { openOwner, type NewAttempt, type NewConsent } from "./owners.ts";
 import { rows } from "../sql/rows.ts";
 import { closeArms, readClosings } from "./resumptions.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -33,21 +26,7 @@ export interface Standing {
   /** Of a step that waits for its next try: how many it has had. */
   readonly tries: number | null;
   readonly consent?: NewConsent;
-}
-
-/** The frozen request of a consent. `requestText` has passed the codec. */
-export interface NewConsent {
-  readonly consentId: string;
-  readonly title: string;
-  readonly requestText: string;
-  readonly storedDigest: string;
-  readonly requestDigest: string;
-  readonly deciders: readonly string[];
-  readonly quorum: number;
-  readonly requesterMayDecide: boolean;
-  readonly onExpiry: OnExpiry;
-  readonly expiresInSeconds: number | null;
-  readonly source: string | null;
+  readonly attempt?: NewAttempt;
 }
 
 export type ParkAnswer =
@@ -55,13 +34,7 @@ export type ParkAnswer =
   /** Something had happened already: the hop hands over instead, and the next one finds it in the journal. */
   | { readonly kind: "continued"; readonly next: NextDelivery }
   /** What stands open is not what the code asks for. Nothing was written. */
-  | {
-      readonly kind: "mismatch";
-      readonly what: string;
-      /** Where it is about the request of a consent: which, and of which call. */
-      readonly consentId?: string;
-      readonly key?: string;
-    }
+  | ({ readonly kind: "mismatch" } & Problem)
   | null;
 
 /** Takes over what stands open, and opens the rest. Under the fence; the run has been locked by a statement before it. */
@@ -84,19 +57,6 @@ do update set generation = excluded.generation,
   due_at = case when excluded.tries > a.tries then excluded.due_at else a.due_at end,
   tries = greatest(a.tries, excluded.tries)
 returning a.arm_id`,
-);
-
-const OPEN_CONSENTS = writeStatement(
-  "consents.open",
-  `
-insert into ghouls.consents (tenant_id, run_id, consent_id, arm_id, status, title, request_text, stored_digest, request_digest,
-  deciders, quorum, requester_may_decide, on_expiry, source, next_look_at, created_at, expires_at)
-select a.tenant_id, a.run_id, $4, a.arm_id, 'PENDING', $5, $6, $7, $8, $9::text[], $10, $11, $12, $13,
-  case when $13::text is null then null else a.created_at end, a.created_at, a.due_at
-from ghouls.arms a
-where a.tenant_id = $1 and a.run_id = $2 and a.arm_id = $3 and a.closed_at is null
-on conflict (tenant_id, run_id, arm_id) do nothing
-returning consent_id`,
 );
 
 /** A step whose next try has been made, and has ended it, waits no more. */
@@ -204,10 +164,8 @@ export async function parkIfClaimed(
       ]);
       if (opened.length !== standing.length) return answerOfEarlierTry(transaction, claim);
       const ids = new Set(opened.map((row) => rows(row).text("arm_id")));
-      for (const { armId, consent } of standing) {
-        // An arm that was taken over has its own id, and its consent.
-        if (consent !== undefined && ids.has(armId)) await openConsent(transaction, claim, armId, consent);
-      }
+      // An arm that was taken over has its own id, and its owner.
+      for (const one of standing) if (ids.has(one.armId)) await openOwner(transaction, claim, one, settings);
       const open = await readOpenArms(transaction, claim);
       const generation = Math.max(...open.map((arm) => arm.generation));
       await transaction.run(CLOSE_STEPS, [claim.tenantId, claim.runId, generation]);
@@ -264,8 +222,9 @@ export async function yieldStandingIfClaimed(
 
 interface Problem {
   readonly what: string;
-  readonly consentId?: string;
+  /** Where it is about a frozen request: of which call, and the id of its consent or attempt. */
   readonly key?: string;
+  readonly ownerId?: string;
 }
 
 /** Rolls the transaction back: nothing of a park that contradicts the ledger is kept. */
@@ -289,14 +248,14 @@ function mismatchOf(
     return {
       what: `${forgotten.call.kind} "${forgotten.call.name}" stands open, but the code does not ask for it any more`,
     };
-  for (const { call, consent } of standing) {
-    if (consent === undefined) continue;
-    const arm = arms.find((one) => sameCall(one.call, call));
-    if (arm !== undefined && arm.consentId !== null && arm.requestDigest !== consent.requestDigest)
+  for (const { call, consent, attempt } of standing) {
+    const asked = consent ?? attempt;
+    const arm = asked && arms.find((one) => sameCall(one.call, call));
+    if (arm !== undefined && arm.requestDigest !== null && arm.requestDigest !== asked?.requestDigest)
       return {
-        what: `the consent "${call.name}" was frozen with another request than the code asks for now`,
-        consentId: arm.consentId,
+        what: `the ${call.kind} "${call.name}" was frozen with another request than the code asks for now`,
         key: callKey(call),
+        ownerId: arm.consentId ?? arm.attemptId ?? "",
       };
   }
   return undefined;
@@ -317,29 +276,6 @@ async function answerOfEarlierTry(executor: Executor, claim: Claim): Promise<Par
     return { kind: "continued", next: nextOf(row) };
   }
   return { kind: "parked", status: r.text("status") as RunStatus, arms: await readOpenArms(executor, claim) };
-}
-
-async function openConsent(
-  executor: Executor,
-  claim: Claim,
-  armId: string,
-  consent: NewConsent,
-): Promise<void> {
-  await executor.run(OPEN_CONSENTS, [
-    claim.tenantId,
-    claim.runId,
-    armId,
-    consent.consentId,
-    consent.title,
-    consent.requestText,
-    consent.storedDigest,
-    consent.requestDigest,
-    consent.deciders,
-    consent.quorum,
-    consent.requesterMayDecide,
-    consent.onExpiry,
-    consent.source,
-  ]);
 }
 
 function columnsOf(standing: readonly Standing[]): unknown[] {

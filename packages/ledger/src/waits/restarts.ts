@@ -1,4 +1,5 @@
-import type { Claim } from "@ghouls/core";
+import { sqlStates, type Claim } from "@ghouls/core";
+import { FINAL_ATTEMPT } from "../attempts/attempt.ts";
 import type { Executor } from "../connection/database.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
 import { handedOver, nextOf, type NextDelivery } from "../hops/handovers.ts";
@@ -16,7 +17,8 @@ export interface NewEpoch {
 }
 
 /**
- * Continues as new: another input, an empty journal, the next epoch; what stands open is closed. One statement is enough:
+ * Continues as new: another input, an empty journal, the next epoch; what stands open is closed, and jobs that were sent are
+ * to be cancelled. One statement is enough:
  * arms are opened by a park alone, which holds this very delivery, and what closes one meanwhile is found closed.
  */
 const RESTART = writeStatement(
@@ -40,6 +42,16 @@ with ${heldBy(CLAIM_STATES)}, settled as (
   from settled
   where c.tenant_id = settled.tenant_id and c.run_id = settled.run_id and c.status = 'PENDING'
   returning c.run_id
+), attempts_dropped as (
+  update ghouls.attempts t
+  set status = case when t.status = 'DEFINED' then 'CANCELLED' else t.status end,
+    closed_at = case when t.status = 'DEFINED' then settled.settled_at end,
+    closed_by = case when t.status = 'DEFINED' then 'the restart of its run' end,
+    next_look_at = case when t.status = 'DEFINED' then null else settled.settled_at end, looks = 0,
+    cancel_asked_at = coalesce(t.cancel_asked_at, settled.settled_at), cancel_reason = coalesce(t.cancel_reason, 'restart')
+  from settled
+  where t.tenant_id = settled.tenant_id and t.run_id = settled.run_id and t.status not in (${sqlStates(FINAL_ATTEMPT)})
+  returning t.run_id
 ), moved as (
   update ghouls.runs run
   set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1, losses = 0, idle_yields = 0,
@@ -48,6 +60,7 @@ with ${heldBy(CLAIM_STATES)}, settled as (
   from settled
   where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id and run.epoch = $9
     and (select count(*) from arms_closed) >= 0 and (select count(*) from consents_closed) >= 0
+    and (select count(*) from attempts_dropped) >= 0
   returning run.tenant_id, run.run_id, run.enqueue_seq, run.generation, run.queue, run.priority, run.journal_start, settled.seq, settled.settled_at
 ), checkpoint as (
   insert into ghouls.checkpoints (tenant_id, run_id, generation, seq, workflow_digest, journal_length, journal_digest, created_at)

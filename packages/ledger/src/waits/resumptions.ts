@@ -8,6 +8,7 @@ import {
   type ArmClosing,
   type ArmFact,
   type ArmOwner,
+  type AttemptStatus,
   type ConsentStatus,
   type Decision,
   type RunStatus,
@@ -62,11 +63,14 @@ select a.arm_id, a.owner, a.kind, coalesce(a.due_at <= ghouls.clock(), false) as
       order by b.received_at, b.signal_id
       limit 10
     ) s
-    where a.owner = 'signal')::text as signals
+    where a.owner = 'signal')::text as signals,
+  t.attempt_id, t.status as attempt_status, t.report_text, t.report_digest,
+  coalesce(t.cancel_reason = 'deadline', false) as attempt_overdue
 from ghouls.arms a
 left join ghouls.consents c on c.tenant_id = a.tenant_id and c.run_id = a.run_id and c.arm_id = a.arm_id
+left join ghouls.attempts t on t.tenant_id = a.tenant_id and t.run_id = a.run_id and t.arm_id = a.arm_id
 where a.tenant_id = $1 and a.run_id = $2 and a.closed_at is null
-order by coalesce(c.closed_at, (
+order by coalesce(c.closed_at, t.closed_at, (
     select min(b.received_at) from ghouls.signals b
     where a.owner = 'signal' and b.tenant_id = a.tenant_id and b.run_id = a.run_id and b.name = a.name
       and b.consumed_at is null), a.due_at, a.created_at), a.created_at, a.arm_id`,
@@ -293,6 +297,7 @@ function dated<T extends { readonly at: string }>(text: string): T[] {
 function factOf(row: Record<string, unknown>): ArmFact {
   const r = rows(row);
   const consentId = r.textOrNull("consent_id");
+  const attemptId = r.textOrNull("attempt_id");
   const signals = r.textOrNull("signals");
   return {
     armId: r.text("arm_id"),
@@ -307,6 +312,17 @@ function factOf(row: Record<string, unknown>): ArmFact {
             status: r.text("status") as ConsentStatus,
             closedBy: r.textOrNull("closed_by"),
             decisions: dated<Decision>(r.textOrNull("decisions") ?? "[]"),
+          },
+        }),
+    ...(attemptId === null
+      ? {}
+      : {
+          attempt: {
+            attemptId,
+            status: r.text("attempt_status") as AttemptStatus,
+            overdue: r.boolean("attempt_overdue"),
+            report: r.textOrNull("report_text"),
+            digest: r.textOrNull("report_digest"),
           },
         }),
     ...(signals === null ? {} : { signals: dated<NonNullable<ArmFact["signals"]>[number]>(signals) }),

@@ -6,6 +6,7 @@ import { overlap } from "./0005-overlap.ts";
 import { keys } from "./0006-keys.ts";
 import { waits } from "./0007-waits.ts";
 import { starts } from "./0008-starts.ts";
+import { attempts } from "./0009-attempts.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -18,4 +19,5 @@ export const MIGRATIONS: readonly Migration[] = [
   keys,
   waits,
   starts,
+  attempts,
 ];

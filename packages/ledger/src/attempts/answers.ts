@@ -1,0 +1,243 @@
+import { sqlStates, type AttemptStatus, type RunStatus } from "@ghouls/core";
+import { recordAudit } from "../audit.ts";
+import type { Database, Executor } from "../connection/database.ts";
+import { endRunIfContained, lockRuns } from "../containment/endings.ts";
+import { raiseAttention } from "../hops/settlements.ts";
+import { writeStatement } from "../sql/statement.ts";
+import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
+import { FINAL_ATTEMPT, LIVING_ATTEMPT, lockAttempt, type Attempt, type AttemptKey } from "./attempt.ts";
+
+/** What became of a job, as it is kept: it has passed the codec. */
+export interface KeptReport {
+  readonly reportText: string;
+  readonly reportDigest: string;
+}
+
+/** What is written of an attempt. Its run is locked. */
+export interface AttemptChange {
+  /** The state that it has then; its own where only the look was of interest. */
+  readonly status: AttemptStatus;
+  /** Given with SUCCEEDED and FAILED. */
+  readonly report?: KeptReport;
+  /** Of what was reported, before the codec. */
+  readonly outcomeDigest?: string;
+  /** Given with UNCERTAIN. */
+  readonly why?: string;
+  /** Who says so: "service", "callback", or an operator. */
+  readonly by: string;
+  /** Whether the service said that it has the job, or had it. */
+  readonly acknowledged: boolean;
+  readonly missed: boolean;
+  /** Where the one that sends has had its answer: seconds for which what it sent can still act. */
+  readonly sentFor?: number;
+  /** Whether the callback's token is used up by it. */
+  readonly usesCallback?: boolean;
+  /** Seconds until the next look, where it stays open. */
+  readonly nextLookSeconds: number;
+}
+
+/** What was sent, or may have been, can arrive until then; a lookup sees it so much later. */
+const SENT_UNTIL = `(case when $12::double precision is null then t.sends_until
+    else least(t.sends_until, ghouls.clock() + $12 * interval '1 second') end)`;
+const SEEN_BY = `${SENT_UNTIL} + (t.delay_seconds + 1) * interval '1 second'`;
+
+/**
+ * The one move of an attempt that was sent, from the row that was locked before. The next look is no later than what its
+ * times bring about: the end of its heartbeat, its deadline, and the moment when nothing is on its way any more.
+ */
+const CHANGE = writeStatement(
+  "attempts.change",
+  `
+update ghouls.attempts t
+set status = $4,
+  report_text = $5, report_digest = $6, outcome_digest = $7, uncertain_reason = $8,
+  acknowledged_at = case when $9::boolean then coalesce(t.acknowledged_at, ghouls.clock()) else t.acknowledged_at end,
+  heartbeat_at = case when $9::boolean then ghouls.clock() else t.heartbeat_at end,
+  looks = case when t.status = $4 then t.looks + 1 else 0 end,
+  misses = case when $11::boolean then t.misses + 1 else 0 end,
+  sends_until = ${SENT_UNTIL},
+  callback_used_at = case when $13::boolean then ghouls.clock() else t.callback_used_at end,
+  closed_at = case when $4 in (${sqlStates(FINAL_ATTEMPT)}) then ghouls.clock() end,
+  closed_by = case when $4 in (${sqlStates(FINAL_ATTEMPT)}) then $14 end,
+  next_look_at = case when $4 not in (${sqlStates(FINAL_ATTEMPT)}) then least(
+    ghouls.clock() + $10::double precision * interval '1 second',
+    case when $4 in (${sqlStates(LIVING_ATTEMPT)}) then
+      case when $9::boolean then ghouls.clock() else t.heartbeat_at end + t.heartbeat_seconds * interval '1 second' end,
+    case when t.deadline_at > ghouls.clock() then t.deadline_at end,
+    case when $4 not in (${sqlStates(LIVING_ATTEMPT)}) and ${SEEN_BY} > ghouls.clock() then ${SEEN_BY} end) end
+where t.tenant_id = $1 and t.run_id = $2 and t.attempt_id = $3
+returning t.status`,
+);
+
+/** Whoever asks to cancel a job says so before: nobody submits it any more. */
+const CANCEL = writeStatement(
+  "attempts.cancel",
+  `
+update ghouls.attempts t
+set cancel_asked_at = coalesce(t.cancel_asked_at, ghouls.clock()), cancel_reason = coalesce(t.cancel_reason, $4)
+where t.tenant_id = $1 and t.run_id = $2 and t.attempt_id = $3
+returning t.status`,
+);
+
+const CLOSE_ITEM = writeStatement(
+  "attempts.close-item",
+  `
+with acknowledged as (
+  update ghouls.containment_items i
+  set acknowledged_at = ghouls.clock(), acknowledged_by = $4, acknowledgement = $5
+  from ghouls.attempts t
+  where t.tenant_id = $1 and t.run_id = $2 and t.attempt_id = $3
+    and i.tenant_id = t.tenant_id and i.run_id = t.run_id and i.kind = 'attempt' and i.key = t.call_key
+    and i.acknowledged_at is null
+  returning i.tenant_id, i.run_id
+)
+update ghouls.runs run
+set open_items = run.open_items - 1
+from acknowledged
+where run.tenant_id = acknowledged.tenant_id and run.run_id = acknowledged.run_id
+returning run.open_items`,
+);
+
+/** With it begins the attention that is asked for jobs of which nobody knows. */
+const UNCERTAIN = "attempt_uncertain:";
+
+/** The word of the run that was raised for attempts, once none of it is UNCERTAIN. */
+const CALM = writeStatement(
+  "attempts.calm",
+  `
+update ghouls.runs run
+set attention_reason = null, attention_at = null
+where run.tenant_id = $1 and run.run_id = $2 and starts_with(run.attention_reason, $3)
+  and not exists (
+    select from ghouls.attempts t
+    where t.tenant_id = run.tenant_id and t.run_id = run.run_id and t.status = 'UNCERTAIN')
+returning run.run_id`,
+);
+
+/** The first that contradicts stays. Attention is raised though the run may have ended: nothing of it moves by that. */
+const CONTRADICT = writeStatement(
+  "attempts.contradict",
+  `
+with kept as (
+  update ghouls.attempts t
+  set contradiction = $4
+  where t.tenant_id = $1 and t.run_id = $2 and t.attempt_id = $3 and t.contradiction is null
+  returning t.tenant_id, t.run_id
+)
+update ghouls.runs run
+set attention_reason = $5, attention_at = ghouls.clock()
+from kept
+where run.tenant_id = kept.tenant_id and run.run_id = kept.run_id and run.attention_at is null
+returning run.run_id`,
+);
+
+/** What a change of an attempt brought about. */
+export interface Changed {
+  readonly status: AttemptStatus;
+  /** The delivery that brings its run back. */
+  readonly resumption: Resumption | null;
+  /** Where it was the last thing that its run had to contain. */
+  readonly ended: RunStatus | null;
+}
+
+/** How to change an attempt as it was found locked; undefined: it stays as it is. */
+export type Decide = (attempt: Attempt) => AttemptChange | undefined;
+
+export interface ChangeSettings {
+  readonly publisherGraceSeconds: number;
+}
+
+/**
+ * Locks an attempt behind its run and changes it as `decide` says of what is found then, in one commit with all that
+ * follows: its run's next delivery, or the end of its item and perhaps of its run. Null where there is nothing to change.
+ */
+export async function changeAttempt(
+  database: Database,
+  key: AttemptKey,
+  decide: Decide,
+  settings: ChangeSettings,
+  audit?: { readonly actor: string; readonly reason: string },
+): Promise<Changed | null> {
+  return database.transaction("attempts.change", async (transaction) => {
+    await lockRuns(transaction, [key]);
+    const attempt = await lockAttempt(transaction, key);
+    if (attempt === null) return null;
+    const change = decide(attempt);
+    if (change === undefined) return null;
+    await write(transaction, attempt, change);
+    if (audit !== undefined) {
+      const subject = `attempt ${key.attemptId}`;
+      await recordAudit(transaction, key, { ...audit, act: "resolve", subject });
+    }
+    const { status } = change;
+    if (!FINAL_ATTEMPT.includes(status)) return { status, resumption: null, ended: null };
+    const words = `its job is ${status}`;
+    await transaction.run(CLOSE_ITEM, [...keyOf(key), "service", words]);
+    const ended = await endRunIfContained(transaction, key);
+    const resumption =
+      ended === null ? await resumeIfClosed(transaction, key, settings.publisherGraceSeconds) : null;
+    return { status, resumption, ended };
+  });
+}
+
+async function write(executor: Executor, attempt: Attempt, change: AttemptChange): Promise<void> {
+  const { status, report, outcomeDigest, why, by, acknowledged, missed, sentFor, usesCallback } = change;
+  // Nobody has sent it, and nobody will: the claim of a submission refuses what is to be cancelled.
+  if (status === "CANCELLED" && attempt.status === "DEFINED") {
+    await executor.run(CANCEL, [...keyOf(attempt), attempt.overdue ? "deadline" : "ended"]);
+  }
+  await executor.run(CHANGE, [
+    ...keyOf(attempt),
+    status,
+    report?.reportText ?? null,
+    report?.reportDigest ?? null,
+    outcomeDigest ?? null,
+    status === "UNCERTAIN" ? (why ?? attempt.uncertainReason ?? "unknown") : null,
+    acknowledged,
+    change.nextLookSeconds,
+    missed,
+    sentFor ?? null,
+    usesCallback ?? false,
+    by,
+  ]);
+  if (status === "UNCERTAIN" && attempt.status !== "UNCERTAIN") {
+    const reason = `${UNCERTAIN} nobody knows of the job "${attempt.name}" at ${attempt.service}: ${why ?? "unknown"}`;
+    await raiseAttention(executor, attempt, reason.slice(0, 1_000));
+  }
+  if (status !== "UNCERTAIN" && attempt.status === "UNCERTAIN")
+    await executor.run(CALM, [attempt.tenantId, attempt.runId, UNCERTAIN]);
+}
+
+/**
+ * Says that a job is to be cancelled, guarded by the state and token that were read: after it nobody submits it. False
+ * where it has moved.
+ */
+export async function askToCancel(
+  database: Database,
+  attempt: Pick<Attempt, "tenantId" | "runId" | "attemptId" | "status" | "token">,
+  reason: "deadline" | "ended",
+): Promise<boolean> {
+  return database.transaction("attempts.cancel", async (transaction) => {
+    await lockRuns(transaction, [attempt]);
+    const now = await lockAttempt(transaction, attempt);
+    if (now === null || now.status !== attempt.status || now.token !== attempt.token) return false;
+    return (await transaction.run(CANCEL, [...keyOf(attempt), reason])).length === 1;
+  });
+}
+
+/** Keeps a report that contradicts what an attempt has ended with, and asks for a person. */
+export async function keepContradiction(
+  database: Database,
+  attempt: AttemptKey & { readonly name: string; readonly service: string },
+  what: string,
+): Promise<void> {
+  await database.transaction("attempts.contradict", async (transaction) => {
+    await lockRuns(transaction, [attempt]);
+    const reason = `attempt_contradicted: of the job "${attempt.name}" at ${attempt.service}: ${what}`;
+    await transaction.run(CONTRADICT, [...keyOf(attempt), what.slice(0, 1_000), reason.slice(0, 1_000)]);
+  });
+}
+
+function keyOf({ tenantId, runId, attemptId }: AttemptKey): [string, string, string] {
+  return [tenantId, runId, attemptId];
+}
