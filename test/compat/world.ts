@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import type { AnyWorkflow, Claim, Logger, QueuePort, RunStatus } from "@ghouls/core";
 import { createDirectEgress, type ExecutionDeps, type MessageOutcome } from "@ghouls/engine";
 import type { Ledger } from "@ghouls/ledger";
@@ -97,6 +97,7 @@ export function inhabit(
       services: {},
       egress: createDirectEgress({ services: {}, origins: [] }),
       publicUrl: undefined,
+      newToken: () => randomBytes(32).toString("base64url"),
     },
     draining: new AbortController().signal,
     exit: () => undefined,

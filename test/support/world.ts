@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import {
   canonicalText,
   identityCodec,
@@ -21,6 +21,7 @@ import {
   Registry,
   createAdmission,
   createAnnouncement,
+  createAttempts,
   createConsents,
   createControl,
   createDirectEgress,
@@ -50,6 +51,7 @@ export interface World {
   readonly reads: ReturnType<typeof createReads>;
   readonly consents: ReturnType<typeof createConsents>;
   readonly signals: ReturnType<typeof createSignals>;
+  readonly attempts: ReturnType<typeof createAttempts>;
   readonly control: ReturnType<typeof createControl>;
   readonly logged: LogLine[];
   /** Why a worker asked to end its process. */
@@ -156,6 +158,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       services: options.services ?? {},
       egress: createDirectEgress({ services: options.services ?? {}, origins: [] }),
       publicUrl: "https://ghouls.example",
+      newToken: () => randomBytes(32).toString("base64url"),
     },
     draining: new AbortController().signal,
     exit: (why) => {
@@ -172,6 +175,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const reads = createReads({ ledger, codec });
   const consents = createConsents({ ledger, codec, publisher, faults });
   const signals = createSignals({ ledger, codec, ids, publisher, faults });
+  const attempts = createAttempts({ ledger, codec, publisher, faults, log });
   const control = createControl({ ledger, publisher, settings: deps.settings });
 
   const deliver: World["deliver"] = (
@@ -194,6 +198,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     reads,
     consents,
     signals,
+    attempts,
     control,
     logged,
     exits,

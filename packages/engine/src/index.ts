@@ -11,6 +11,7 @@ export type { Delegation } from "./delegation/delegation.ts";
 export { DEFAULT_EXECUTION_SETTINGS, type ExecutionDeps, type ExecutionSettings } from "./execution/deps.ts";
 export { work, type MessageOutcome, type WorkMessage, type WorkOptions } from "./execution/worker.ts";
 export { createAnnouncement, type AnnouncementOptions } from "./announcement.ts";
+export { createAttempts, type AttemptsOptions } from "./attempts.ts";
 export { createConsents, isConsentStatus, type ConsentsOptions } from "./consents.ts";
 export { createControl, type ControlOptions } from "./control.ts";
 export { blameHop } from "./execution/current-hop.ts";

@@ -10,7 +10,7 @@ export function itemView(item: ContainmentItem): wire.ContainmentItem {
   return {
     id: itemId(item),
     kind: item.kind,
-    subject: item.kind === "worker" ? item.worker : stepOf(item.key),
+    subject: item.kind === "worker" ? item.worker : callOf(item.key),
     enqueueSeq: item.seq,
     overAt: item.overAt?.toISOString() ?? null,
     createdAt: item.createdAt.toISOString(),
@@ -20,8 +20,8 @@ export function itemView(item: ContainmentItem): wire.ContainmentItem {
   };
 }
 
-/** The step's name in an effect's key, `[epoch, scope, kind, name, nth]`. */
-function stepOf(key: string): string {
+/** The name of the call in the key of an effect or an attempt, `[epoch, scope, kind, name, nth]`. */
+function callOf(key: string): string {
   const [, , , name] = JSON.parse(key) as [number, string, string, string, number];
   return name;
 }

@@ -75,11 +75,12 @@ async function viewOf(
     stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
   return {
     ...summaryOf(run),
-    waits: arms.map(({ call: { kind, name }, dueAt, consentId }) => ({
+    waits: arms.map(({ call: { kind, name }, dueAt, consentId, attemptId }) => ({
       kind,
       name,
       dueAt: iso(dueAt),
       consentId,
+      attemptId,
     })),
     input: await read(run.inputText, "input"),
     output: await read(run.outputText, "output"),

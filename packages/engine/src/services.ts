@@ -1,4 +1,4 @@
-import type { ConsentStatus, Principal, Verdict, wire } from "@ghouls/core";
+import type { AttemptStatus, ConsentStatus, JobReport, Principal, Verdict, wire } from "@ghouls/core";
 
 /** What the edges call. A handler parses, calls one of these and shapes the reply. */
 
@@ -90,6 +90,36 @@ export interface SignalService {
       readonly idempotencyKey?: string;
     },
   ): Promise<wire.Signalled>;
+}
+
+export interface AttemptFilter {
+  readonly runId?: string;
+  readonly status?: AttemptStatus;
+}
+
+export interface AttemptService {
+  get(tenantId: string, attemptId: string): Promise<wire.AttemptView | undefined>;
+  /** Newest first. @throws GhoulsError invalid_request for a cursor that is not one of ours */
+  list(
+    tenantId: string,
+    filter: AttemptFilter,
+    page: { limit: number; cursor?: string },
+  ): Promise<wire.AttemptPage>;
+  /**
+   * What a service reports of a job, by the token that came with its submission. What ends the job brings its run back in
+   * the same commit, and uses the token up.
+   * @throws GhoulsError unauthenticated (no such attempt, another token, or its time is over), attempt_settled, invalid_request
+   */
+  report(attemptId: string, token: string | undefined, report: JobReport): Promise<wire.Reported>;
+  /**
+   * An operator's audited word about a job of which nobody knows.
+   * @throws GhoulsError not_found, attempt_settled (it is not UNCERTAIN), invalid_request
+   */
+  resolve(
+    principal: Principal,
+    attemptId: string,
+    word: wire.AttemptResolution,
+  ): Promise<wire.AttemptResolved>;
 }
 
 export interface RunFilter {

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import {
   GhoulsError,
   durationMs,
@@ -160,7 +160,12 @@ function hintOf(
 /** On Lambda no service is at a private address: its own Runtime API listens there. */
 function delegationOf({ services, egress }: Config, { onLambda, publicUrl }: Environment): Delegation {
   const origins = onLambda ? [] : egress.origins;
-  return { services, egress: createDirectEgress({ services, origins }), publicUrl };
+  return {
+    services,
+    egress: createDirectEgress({ services, origins }),
+    publicUrl,
+    newToken: () => randomBytes(32).toString("base64url"),
+  };
 }
 
 function settingsOf({ timing }: Config, { replayCheck, inspected }: Environment): ExecutionSettings {

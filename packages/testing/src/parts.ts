@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { durationMs, noFaults, type AnyWorkflow, type LogFields, type Logger } from "@ghouls/core";
 import {
   DEFAULT_EXECUTION_SETTINGS,
@@ -74,6 +74,7 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
       services,
       egress: createDirectEgress({ services, origins: egress.origins }),
       publicUrl: undefined,
+      newToken: () => randomBytes(32).toString("base64url"),
     },
     logFor: ({ runId, seq }: { runId: string; seq: number }) => withFields(log, { runId, enqueueSeq: seq }),
     chance: () => 0,
@@ -100,6 +101,8 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
       await reconcile({
         ...deps,
         publisher,
+        clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
+        worker: "reconciler",
         pageSize: 100,
         pageBudgetMs: 5_000,
         remainingMs: () => 60_000,

@@ -7,4 +7,6 @@ export interface Delegation {
   readonly egress: Egress;
   /** Address of the API as services reach it; undefined where they cannot call back. */
   readonly publicUrl: string | undefined;
+  /** 256 random bits as base64url: lets whoever has it report the end of one attempt, once. It is sent, and kept nowhere. */
+  readonly newToken: () => string;
 }

@@ -144,7 +144,9 @@ async function conclude(
         return conclude(claim, refusal("no_progress", NO_RESTART), deps, invocation, hop);
       const answer = await persist(
         () =>
-          end.kind === "parked" ? park(claim, journal, end.standing, deps) : restart(claim, end.input, deps),
+          end.kind === "parked"
+            ? park(claim, journal, end.standing, deps, invocation)
+            : restart(claim, end.input, deps),
         persistenceOf(claim, deps, invocation, hop),
       ).catch((error: unknown) => {
         if (error instanceof CodecError) return error;

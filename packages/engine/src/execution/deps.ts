@@ -100,6 +100,8 @@ export interface Invocation {
   readonly limitMs: number;
   /** What remains of this one, in milliseconds. */
   readonly remainingMs: () => number;
+  /** Whether something ends this process by force at the end of it. */
+  readonly endsByForce: boolean;
   /** Monotonic milliseconds when the claim was sent. */
   readonly claimedAtMs: number;
 }

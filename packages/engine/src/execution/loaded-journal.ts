@@ -64,6 +64,8 @@ export async function verified(
   try {
     return await decode(stored);
   } catch (error) {
+    // Of what is kept inside of it.
+    if (error instanceof DisagreementError) throw error;
     throw new CodecError(`${what}: ${describeFailure(error).message.slice(0, 200)}`);
   }
 }
@@ -116,7 +118,13 @@ async function decodeWaitResult(
   { tenantId, runId }: Pick<ClaimedRun, "tenantId" | "runId">,
   codec: Codec,
 ): Promise<string> {
-  const result = JSON.parse(text) as { decisions?: { comment: string | null }[]; payload?: string | null };
+  const result = JSON.parse(text) as {
+    decisions?: { comment: string | null }[];
+    payload?: string | null;
+    report?: string | null;
+    digest?: string | null;
+  };
+  if (result.report !== undefined) return decodeReport(result, { tenantId, runId }, codec);
   const decoded = { ...result } as Record<string, unknown>;
   if (result.decisions !== undefined) {
     decoded["decisions"] = await Promise.all(
@@ -134,6 +142,19 @@ async function decodeWaitResult(
         : JSON.parse(await codec.decode(result.payload, { tenantId, runId, kind: "signal" }));
   }
   return JSON.stringify(decoded);
+}
+
+/** What a delegated job ended with. */
+async function decodeReport(
+  ended: { readonly report?: string | null; readonly digest?: string | null },
+  { tenantId, runId }: Pick<ClaimedRun, "tenantId" | "runId">,
+  codec: Codec,
+): Promise<string> {
+  const { report, digest, ...rest } = ended as typeof ended & { readonly outcome: string };
+  const text = await verified(report ?? "", digest ?? null, "the report of a job", (stored) =>
+    codec.decode(stored, { tenantId, runId, kind: "report" }),
+  );
+  return JSON.stringify({ ...rest, [rest.outcome === "FAILED" ? "error" : "result"]: JSON.parse(text) });
 }
 
 /** No text and no digest is `undefined`; no text with a digest is a body that is gone. */

@@ -1,21 +1,23 @@
 import {
   MAX_DELAY_SECONDS,
   callKey,
+  describeFailure,
   serialize,
   sha256,
   UnserializableError,
   type RunFailureCode,
 } from "@ghouls/core";
-import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
+import type { ClaimedRun, OpenArm, Standing } from "@ghouls/ledger";
+import { submitJob } from "../delegation/submit.ts";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
-import type { ExecutionDeps } from "./deps.ts";
+import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { publishNext } from "./handover.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { checkpointOf, journalDigest, type JournalItem } from "./loaded-journal.ts";
 import { inputProblem } from "./material.ts";
 import { encoded, standingOf } from "./standing.ts";
-import { digestOfSameRequest } from "./takeover.ts";
+import { digestOfFrozen } from "./takeover.ts";
 
 /** A hop whose end was not committed, because it cannot be: how it ends instead. */
 export type Refused = { readonly kind: "refused"; readonly end: HopEnd };
@@ -29,6 +31,7 @@ export async function park(
   journal: readonly JournalItem[],
   calls: readonly OpenCall[],
   deps: ExecutionDeps,
+  invocation: Invocation,
 ): Promise<Carried | Refused> {
   let standing = await standingOf(claim, calls, deps);
   await deps.faults("worker.before-park", claim.runId);
@@ -38,17 +41,12 @@ export async function park(
     deps.ledger.deliveries.parkIfClaimed(claim, checkpoint, standing, { publisherGraceSeconds });
   let answer = await commit();
   // Frozen under another pin, or under another key of the codec: what is asked decides.
-  while (answer?.kind === "mismatch" && answer.consentId !== undefined) {
-    const { consentId, key } = answer;
-    const request = calls.find((call) => call.key === key)?.wait?.consent;
-    const frozenDigest =
-      request === undefined ? undefined : await digestOfSameRequest(claim, consentId, request, deps);
+  while (answer?.kind === "mismatch" && answer.ownerId !== undefined) {
+    const { ownerId, key } = answer;
+    const wait = calls.find((call) => call.key === key)?.wait;
+    const frozenDigest = await digestOfFrozen(claim, ownerId, wait, deps);
     if (frozenDigest === undefined) break;
-    standing = standing.map((one) =>
-      one.consent === undefined || callKey(one.call) !== key
-        ? one
-        : { ...one, consent: { ...one.consent, requestDigest: frozenDigest } },
-    );
+    standing = standing.map((one) => (callKey(one.call) === key ? withDigest(one, frozenDigest) : one));
     answer = await commit();
   }
   await deps.faults("worker.after-park", claim.runId);
@@ -63,8 +61,48 @@ export async function park(
       await publishNext(claim, answer.next, deps);
       return { kind: "handed_over", why: "what it waited for had happened" };
     case "parked":
-      await wakeInTime(claim, answer.arms, deps);
+      await Promise.all([
+        wakeInTime(claim, answer.arms, deps),
+        submitAtOnce(claim, answer.arms, invocation, deps),
+      ]);
       return { kind: "parked", status: answer.status };
+  }
+}
+
+function withDigest(one: Standing, requestDigest: string): Standing {
+  if (one.consent !== undefined) return { ...one, consent: { ...one.consent, requestDigest } };
+  return one.attempt === undefined ? one : { ...one, attempt: { ...one.attempt, requestDigest } };
+}
+
+/**
+ * Sends the jobs that nobody has sent, right after the commit that defines them; the delegate pass has those that this worker
+ * does not come to. Where nothing ends this process by force nobody could say until when it may send: the pass does it.
+ */
+async function submitAtOnce(
+  claim: ClaimedRun,
+  arms: readonly OpenArm[],
+  invocation: Invocation,
+  deps: ExecutionDeps,
+): Promise<void> {
+  if (!invocation.endsByForce || !arms.some(({ attemptStatus }) => attemptStatus === "DEFINED")) return;
+  const log = deps.logFor(claim);
+  try {
+    const defined = await deps.ledger.attempts.definedOfRun(claim);
+    await Promise.all(
+      defined.map((attempt) =>
+        submitJob(attempt, { ...deps, log }, invocation.remainingMs).catch((error: unknown) => {
+          const message = describeFailure(error).message.slice(0, 300);
+          log.warn("a job could not be submitted; the reconciler looks after it", {
+            job: attempt.name,
+            error: message,
+          });
+        }),
+      ),
+    );
+  } catch (error) {
+    log.warn("the run's jobs could not be read; the reconciler looks after them", {
+      error: String(error).slice(0, 200),
+    });
   }
 }
 

@@ -1,10 +1,12 @@
 import { canonicalText, describeFailure, sha256 } from "@ghouls/core";
-import type { ClaimedRun, NewConsent, Standing } from "@ghouls/ledger";
+import type { ClaimedRun, NewAttempt, NewConsent, Standing } from "@ghouls/ledger";
+import { requestDigest } from "../admission/validate.ts";
+import { digestOfService } from "../delegation/asked.ts";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { CodecError } from "./loaded-journal.ts";
-import { contentOf } from "./takeover.ts";
-import type { ConsentRequest } from "./wait-options.ts";
+import { contentOf, contentOfJob } from "./takeover.ts";
+import type { ConsentRequest, JobRequest } from "./wait-options.ts";
 
 /** What a run is to stand in. The frozen requests have passed the codec before a transaction begins: it may be slow. */
 export function standingOf(
@@ -22,9 +24,12 @@ export function standingOf(
         dueAt: wait.dueAt,
         tries: wait.tries,
       };
-      const { consent } = wait;
-      if (consent === undefined) return [Promise.resolve(arm)];
-      return [frozen(claim, consent, deps).then((request) => ({ ...arm, consent: request }))];
+      const { consent, job } = wait;
+      if (consent !== undefined)
+        return [frozen(claim, consent, deps).then((request) => ({ ...arm, consent: request }))];
+      if (job !== undefined)
+        return [frozenJob(claim, id.name, job, deps).then((made) => ({ ...arm, attempt: made }))];
+      return [Promise.resolve(arm)];
     }),
   );
 }
@@ -54,6 +59,38 @@ async function frozen(
     onExpiry,
     expiresInSeconds: expiresMs === null ? null : expiresMs / 1_000,
     source,
+  };
+}
+
+/** The attempt that a job is to be: exact request, executor and key, before anything is sent. */
+async function frozenJob(
+  claim: ClaimedRun,
+  name: string,
+  job: JobRequest,
+  { codec, ids }: Pick<ExecutionDeps, "codec" | "ids">,
+): Promise<NewAttempt> {
+  const { service, definition, requestText: text, deadlineMs, heartbeatMs } = job;
+  const { tenantId, runId } = claim;
+  const [requestText, digest] = await encoded(`the job "${name}"`, async () => [
+    await codec.encode(text, { tenantId, runId, kind: "job" }),
+    await requestDigest(codec, contentOfJob(job)),
+  ]);
+  const attemptId = ids.next();
+  const seconds = (milliseconds: number | null) => (milliseconds === null ? null : milliseconds / 1_000);
+  return {
+    attemptId,
+    service,
+    adapter: definition.adapter,
+    adapterVersion: definition.version,
+    serviceDigest: digestOfService(definition),
+    traits: definition.traits,
+    requestText,
+    storedDigest: sha256(requestText),
+    requestDigest: digest,
+    idempotencyKey: `ghouls-${attemptId}`,
+    pollSeconds: seconds(definition.times.pollMs),
+    heartbeatSeconds: seconds(heartbeatMs),
+    deadlineSeconds: seconds(deadlineMs),
   };
 }
 

@@ -4,7 +4,7 @@ import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import type { Effects } from "./effects.ts";
 import { verified } from "./loaded-journal.ts";
-import type { ConsentRequest } from "./wait-options.ts";
+import type { ConsentRequest, JobRequest, Wait } from "./wait-options.ts";
 
 /** What deciders are asked, without what identifies the run and its code: by it the code's request is compared. */
 export function contentOf(request: ConsentRequest): Readonly<Record<string, unknown>> {
@@ -20,12 +20,51 @@ export function contentOf(request: ConsentRequest): Readonly<Record<string, unkn
   };
 }
 
+/** What another service is asked to do, and which: a changed payload or executor is another job. */
+export function contentOfJob({ service, definition, requestText }: JobRequest): string {
+  const { adapter, version } = definition;
+  return canonicalText({ service, adapter, version, request: JSON.parse(requestText) as unknown });
+}
+
+/** The digest under which a call's request stands frozen, where the code asks for that very request; see each kind. */
+export async function digestOfFrozen(
+  claim: ClaimedRun,
+  ownerId: string,
+  wait: Wait | undefined,
+  deps: Pick<ExecutionDeps, "ledger" | "codec">,
+): Promise<string | undefined> {
+  if (wait?.consent !== undefined) return digestOfSameRequest(claim, ownerId, wait.consent, deps);
+  return wait?.job === undefined ? undefined : digestOfSameJob(claim, ownerId, wait.job, deps);
+}
+
+/** The same of a delegated job. */
+async function digestOfSameJob(
+  claim: ClaimedRun,
+  attemptId: string,
+  job: JobRequest,
+  { ledger, codec }: Pick<ExecutionDeps, "ledger" | "codec">,
+): Promise<string | undefined> {
+  const { tenantId, runId } = claim;
+  const stored = await ledger.attempts.get({ tenantId, attemptId });
+  if (stored === null) return undefined;
+  const text = await verified(stored.requestText, stored.storedDigest, "a job's request", (kept) =>
+    codec.decode(kept, { tenantId, runId, kind: "job" }),
+  );
+  const { adapter, version } = job.definition;
+  const same =
+    text === job.requestText &&
+    stored.service === job.service &&
+    stored.adapter === adapter &&
+    stored.adapterVersion === version;
+  return same ? stored.requestDigest : undefined;
+}
+
 /**
  * The digest of a consent that stands open, where the code asks for that very request: the pin may have moved since it was
  * frozen, and the codec's key as well. Undefined where it asks for another.
  * @throws CodecError where the frozen request cannot be read just now, DisagreementError where it was altered
  */
-export async function digestOfSameRequest(
+async function digestOfSameRequest(
   claim: ClaimedRun,
   consentId: string,
   request: ConsentRequest,
@@ -72,10 +111,10 @@ export async function takeoverProblem(
   const plain = left.effects.open().find((call) => byKey.get(callKey(call))?.step?.once !== true);
   if (plain !== undefined)
     return `nobody knows whether the effect of ${describeCall(plain)} has happened, and the code calls it as a plain step`;
-  for (const { call, consentId } of left.arms) {
-    const consent = byKey.get(callKey(call))?.wait?.consent;
-    if (consentId === null || consent === undefined) continue;
-    if ((await digestOfSameRequest(claim, consentId, consent, deps)) === undefined)
+  for (const { call, consentId, attemptId } of left.arms) {
+    const ownerId = consentId ?? attemptId;
+    if (ownerId === null) continue;
+    if ((await digestOfFrozen(claim, ownerId, byKey.get(callKey(call))?.wait, deps)) === undefined)
       return `${describeCall(call)} was frozen with another request than the code asks for`;
   }
   return undefined;

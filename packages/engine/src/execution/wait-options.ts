@@ -29,7 +29,7 @@ export interface Wait {
 }
 
 /** A job as the code asks for it: all of it is frozen by the park. */
-interface JobRequest {
+export interface JobRequest {
   /** Name of its service in the configuration. */
   readonly service: string;
   readonly definition: AnyService;

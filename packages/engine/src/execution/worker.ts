@@ -123,7 +123,7 @@ async function carryBatch(
   deps: ExecutionDeps,
   options: WorkOptions,
 ): Promise<[ClaimedRun, Carried][]> {
-  const { limitMs, remainingMs } = options;
+  const { limitMs, remainingMs, endsByForce } = options;
   const { leaseMs, beatMs, leaseHeld } = deps.settings;
   const heartbeat = new Heartbeat({ ...deps, leaseMs, beatMs, leaseHeld, queueName: options.queue }, sent);
   const carried = claims.map((one) =>
@@ -137,7 +137,7 @@ async function carryBatch(
   const ended: [ClaimedRun, Carried][] = [];
   const all = Promise.all(
     carried.map(async (one) => {
-      const invocation = { limitMs, remainingMs, claimedAtMs: sent.monotonicMs };
+      const invocation = { limitMs, remainingMs, endsByForce, claimedAtMs: sent.monotonicMs };
       ended.push([one.claim, await carry(one.claim, deps, invocation, { onHop: one.onHop })]);
       heartbeat.remove(one.beating);
     }),

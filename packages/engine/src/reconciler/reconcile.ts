@@ -1,6 +1,7 @@
 import type { Position } from "@ghouls/ledger";
 import { contain, type ContainmentCounts, type ContainmentOptions } from "./passes/containment.ts";
 import { lookUpConsents, type ConsentCounts, type ConsentsPassOptions } from "./passes/consents.ts";
+import { lookAfterJobs, type DelegateCounts, type DelegatesOptions } from "./passes/delegates.ts";
 import { endOverdue, type DeadlineCounts, type DeadlinesOptions } from "./passes/deadlines.ts";
 import { expireHolds, type HoldCounts, type HoldsOptions } from "./passes/holds.ts";
 import { reanimate, type ReanimationCounts, type ReanimationOptions } from "./passes/reanimation.ts";
@@ -16,14 +17,17 @@ export interface ReconcileOptions
     Omit<DeadlinesOptions, "ledger" | "settings">,
     Omit<TimersOptions, "ledger" | "settings">,
     Omit<ConsentsPassOptions, "ledger" | "settings">,
+    Omit<DelegatesOptions, "ledger" | "settings">,
     Omit<ContainmentOptions, "ledger" | "settings"> {
   readonly ledger: RelayOptions["ledger"] &
     ReanimationOptions["ledger"] &
     ContainmentOptions["ledger"] &
     TimersOptions["ledger"] &
+    DelegatesOptions["ledger"] &
     ConsentsPassOptions["ledger"];
   readonly settings: ReanimationOptions["settings"] &
     ContainmentOptions["settings"] &
+    DelegatesOptions["settings"] &
     ConsentsPassOptions["settings"];
   /** What remains of the invocation, in milliseconds. */
   readonly remainingMs: () => number;
@@ -37,6 +41,7 @@ export interface ReconcileReport {
   readonly deadlines: PassReport<DeadlineCounts>;
   readonly timers: PassReport<TimerCounts>;
   readonly consents: PassReport<ConsentCounts>;
+  readonly delegates: PassReport<DelegateCounts>;
   readonly containment: PassReport<ContainmentCounts>;
   readonly relay: PassReport<RelayCounts>;
 }
@@ -64,6 +69,12 @@ export async function reconcile(options: ReconcileOptions): Promise<ReconcileRep
     ),
     consents: await pass("consents", options, { due: 0, decided: 0, failed: 0 }, (after?: Position) =>
       lookUpConsents(options, after),
+    ),
+    delegates: await pass(
+      "delegates",
+      options,
+      { due: 0, submitted: 0, ended: 0, failed: 0 },
+      (after?: Position) => lookAfterJobs(options, after),
     ),
     containment: await pass("containment", options, { due: 0, ended: 0, failed: 0 }, (after?: Position) =>
       contain(options, after),

@@ -1,4 +1,4 @@
-import type { Clock, HintState, WakeHint } from "@ghouls/core";
+import type { HintState, WakeHint } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import { answerWithin } from "../patience.ts";
 import { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconcile.ts";
@@ -7,7 +7,6 @@ import { raisedTo, wakeOf } from "./wake.ts";
 export interface ReconcileWhenDueOptions extends ReconcileOptions {
   readonly ledger: ReconcileOptions["ledger"] & Pick<Ledger, "nextLook">;
   readonly hint: WakeHint;
-  readonly clock: Pick<Clock, "wallMs">;
   /** What one call to the hint may take, in milliseconds; 1,500 by default. */
   readonly hintPatienceMs?: number | undefined;
 }

@@ -3,6 +3,7 @@ import { GhoulsError, describeFailure, type wire } from "@ghouls/core";
 import { createAdmissionApp, createApiApp, createHttpApp, type FetchHandler } from "@ghouls/api";
 import {
   createAdmission,
+  createAttempts,
   createConsents,
   createControl,
   createReads,
@@ -92,6 +93,7 @@ function admissionParts(runtime: Runtime) {
     control: createControl(runtime),
     consents: createConsents(runtime),
     signals: createSignals(runtime),
+    attempts: createAttempts(runtime),
   };
 }
 
@@ -116,6 +118,7 @@ function readParts(runtime: Runtime) {
     ...edgeOf(runtime),
     reads: createReads(runtime),
     consents: createConsents(runtime),
+    attempts: createAttempts(runtime),
     workflows: () => workflowsOf(runtime),
     readiness: () => readinessOf(runtime),
   };

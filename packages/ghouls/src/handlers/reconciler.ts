@@ -17,7 +17,8 @@ export function createReconciler(
 ): (event: unknown, context: LambdaContext) => Promise<ReconcileReport | Skipped> {
   const runtime = once(() => openRuntime(config, overrides));
   return async (_event, context) => {
-    const { ledger, queue, hint, clock, publisher, codec, faults, log, settings } = await runtime();
+    const { ledger, queue, hint, clock, publisher, codec, faults, log, settings, delegation, ids, worker } =
+      await runtime();
     const { decisionSources } = config;
     return reconcileWhenDue({
       ledger,
@@ -30,6 +31,9 @@ export function createReconciler(
       log,
       settings,
       decisionSources,
+      delegation,
+      ids,
+      worker,
       hintPatienceMs: overrides.hintPatienceMs,
       pageSize: PAGE_SIZE,
       pageBudgetMs: PAGE_BUDGET_MS,

@@ -1,0 +1,250 @@
+import {
+  GhoulsError,
+  PUBLISHER_GRACE_SECONDS,
+  isRunId,
+  judgeAnswer,
+  type AttemptStatus,
+  type Codec,
+  type FaultInjector,
+  type JobAnswer,
+  type JobReport,
+  type Logger,
+  type wire,
+} from "@ghouls/core";
+import type { Attempt, AttemptPosition, Ledger, ListedAttempt } from "@ghouls/ledger";
+import type { Publisher } from "./admission/publisher.ts";
+import { askedOf, outcomeOf, secondsToNextLook } from "./delegation/asked.ts";
+import { isCallbackToken, isTokenOf } from "./delegation/callback-token.ts";
+import { changeOf, follow, tellContradiction, type RecordDeps } from "./delegation/record.ts";
+import { verified } from "./execution/loaded-journal.ts";
+import { endsWithin } from "./patience.ts";
+import type { AttemptService } from "./services.ts";
+
+export interface AttemptsOptions {
+  readonly ledger: Ledger;
+  readonly codec: Codec;
+  readonly publisher: Pick<Publisher, "publish">;
+  readonly faults: FaultInjector;
+  readonly log: Logger;
+}
+
+/** How long an answer waits for the publication of what it brought back, in milliseconds. */
+const PUBLICATION_PATIENCE_MS = 2_000;
+const SETTINGS = { publisherGraceSeconds: PUBLISHER_GRACE_SECONDS };
+
+/** Delegated jobs as services report them, and as people see and settle them. */
+export function createAttempts(options: AttemptsOptions): AttemptService {
+  const { ledger, codec, faults, log } = options;
+  const publisher = {
+    // The relay has what is not published in time.
+    publish: async (delivery: Parameters<Publisher["publish"]>[0]) => {
+      await endsWithin(options.publisher.publish(delivery), PUBLICATION_PATIENCE_MS);
+      return undefined as never;
+    },
+  };
+  const deps: RecordDeps = { ledger, codec, publisher, log, settings: SETTINGS };
+  return {
+    get: async (tenantId, attemptId) => {
+      if (!isRunId(attemptId)) return undefined;
+      const attempt = await ledger.attempts.get({ tenantId, attemptId });
+      return attempt === null ? undefined : viewOf(attempt, codec);
+    },
+
+    list: async (tenantId, filter, page) => {
+      const { attempts, next } = await ledger.attempts.page(tenantId, filter, {
+        limit: page.limit,
+        ...(page.cursor === undefined ? {} : { after: positionOf(page.cursor) }),
+      });
+      return { attempts: attempts.map(summaryOf), nextCursor: next === undefined ? null : cursorOf(next) };
+    },
+
+    report: async (attemptId, token, report) => {
+      const attempt = isRunId(attemptId) ? await ledger.attempts.forCallback(attemptId) : null;
+      const status = await takeReport(attempt, token, report, deps);
+      await faults("callbacks.after-commit", attemptId);
+      return { attemptId, status };
+    },
+
+    resolve: async (principal, attemptId, word) => {
+      const { tenantId, subject } = principal;
+      const attempt = isRunId(attemptId) ? await ledger.attempts.get({ tenantId, attemptId }) : null;
+      if (attempt === null) throw absent();
+      const { answer, outcome } = await outcomeOf(attempt, answerOf(word), codec);
+      if (answer.state === "unknown")
+        throw new GhoulsError("invalid_request", answer.why, { fix: "Give a result that JSON can hold." });
+      let found: AttemptStatus = attempt.status;
+      const changed = await ledger.attempts.change(
+        attempt,
+        (now) => {
+          found = now.status;
+          if (now.status !== "UNCERTAIN") return undefined;
+          return {
+            status: STATUS_OF[word.outcome],
+            by: `operator ${subject}`,
+            acknowledged: false,
+            missed: false,
+            nextLookSeconds: 0,
+            ...outcome,
+          };
+        },
+        SETTINGS,
+        { actor: subject, reason: word.reason },
+      );
+      if (changed === null)
+        throw new GhoulsError(
+          "attempt_settled",
+          `the attempt is ${found}: only one that is UNCERTAIN can be settled by a word`,
+          {
+            fix: "GET /v1/attempts/<id> has its state; cancel its run to have the job cancelled.",
+          },
+        );
+      await follow(attempt, changed, deps);
+      return {
+        attemptId,
+        runId: attempt.runId,
+        status: changed.status,
+        resumed: changed.resumption !== null,
+      };
+    },
+  };
+}
+
+/** The one answer for a token that is none, another's or too old, and for an attempt that is not there. */
+function notAuthentic(): GhoulsError {
+  return new GhoulsError(
+    "unauthenticated",
+    "the callback's token is not one of this attempt, or its time is over",
+    {
+      fix: "Send the token that came with the submission, in the header Ghouls-Callback-Token.",
+    },
+  );
+}
+
+function settled(status: AttemptStatus): GhoulsError {
+  return new GhoulsError("attempt_settled", `the attempt is ${status} already`, {
+    fix: "Nothing is to be done: a report is taken once.",
+  });
+}
+
+async function takeReport(
+  attempt: Attempt | null,
+  token: string | undefined,
+  report: JobReport,
+  deps: RecordDeps,
+): Promise<AttemptStatus> {
+  if (!isCallbackToken(token)) throw notAuthentic();
+  const isProven = isTokenOf(attempt, attempt?.callbackDigest, token);
+  if (attempt === null || !isProven || attempt.callbackExpired) throw notAuthentic();
+  if (JSON.stringify(report).includes(token))
+    throw new GhoulsError("invalid_request", "the report repeats the callback's token", {
+      fix: "Leave the token out of the body: it is a secret, and what is reported is kept.",
+    });
+  const { answer, outcome } = await outcomeOf(attempt, report, deps.codec);
+  if (answer.state === "unknown")
+    throw new GhoulsError("invalid_request", answer.why, {
+      fix: "Report a result that JSON can give back unchanged.",
+    });
+  let refused: GhoulsError | undefined;
+  let closed: Attempt | undefined;
+  const changed = await deps.ledger.attempts.change(
+    attempt,
+    (now) => {
+      refused = closed = undefined;
+      if (!isTokenOf(now, now.callbackDigest, token) || now.callbackExpired) refused = notAuthentic();
+      else if (now.closedAt !== null) [refused, closed] = [settled(now.status), now];
+      if (refused !== undefined) return undefined;
+      return changeByReport(now, answer, outcome);
+    },
+    deps.settings,
+  );
+  if (closed !== undefined) await tellContradiction(closed, answer, outcome, deps);
+  if (refused !== undefined) throw refused;
+  if (changed === null) throw notAuthentic();
+  await follow(attempt, changed, deps);
+  return changed.status;
+}
+
+/**
+ * Whoever has the token has had the submission. That a job lives, which is to be cancelled, is no miss: it was not asked.
+ */
+function changeByReport(now: Attempt, answer: JobAnswer, outcome: Parameters<typeof changeOf>[3]["outcome"]) {
+  const alive = answer.state === "accepted" || answer.state === "running";
+  const asked = askedOf(now);
+  const move = judgeAnswer(alive ? { ...asked, demand: "now" } : asked, answer);
+  const ends = move.kind === "move" && !alive;
+  const change = changeOf(now, move, answer, { outcome, by: "callback", usesCallback: ends });
+  return ends ? change : { ...change, nextLookSeconds: secondsToNextLook(now, change.status) };
+}
+
+const STATUS_OF = { succeeded: "SUCCEEDED", failed: "FAILED", cancelled: "CANCELLED" } as const;
+
+function answerOf(word: wire.AttemptResolution): JobAnswer {
+  switch (word.outcome) {
+    case "succeeded":
+      return { state: "succeeded", result: word.result ?? null };
+    case "failed":
+      return { state: "failed", error: word.error ?? { code: "operator", message: word.reason } };
+    case "cancelled":
+      return { state: "cancelled" };
+  }
+}
+
+function summaryOf(attempt: ListedAttempt): wire.AttemptSummary {
+  const iso = (at: Date | null) => at?.toISOString() ?? null;
+  return {
+    attemptId: attempt.attemptId,
+    runId: attempt.runId,
+    workflow: attempt.workflow,
+    name: attempt.name,
+    status: attempt.status,
+    service: attempt.service,
+    executor: { adapter: attempt.adapter, version: attempt.adapterVersion, digest: attempt.serviceDigest },
+    digest: attempt.requestDigest,
+    idempotencyKey: attempt.idempotencyKey,
+    submissions: attempt.submissions,
+    uncertain: attempt.uncertainReason,
+    contradiction: attempt.contradiction,
+    createdAt: attempt.createdAt.toISOString(),
+    acknowledgedAt: iso(attempt.acknowledgedAt),
+    heartbeatAt: iso(attempt.heartbeatAt),
+    deadlineAt: iso(attempt.deadlineAt),
+    nextLookAt: iso(attempt.nextLookAt),
+    closedAt: iso(attempt.closedAt),
+    closedBy: attempt.closedBy,
+  };
+}
+
+/** @throws DisagreementError where what is kept is not what was asked or said */
+async function viewOf(attempt: Attempt, codec: Codec): Promise<wire.AttemptView> {
+  const { tenantId, runId, requestText, storedDigest, reportText, reportDigest } = attempt;
+  const read = async (text: string, digest: string | null, kind: "job" | "report"): Promise<unknown> =>
+    JSON.parse(
+      await verified(text, digest, `a ${kind}`, (stored) => codec.decode(stored, { tenantId, runId, kind })),
+    );
+  const said = reportText === null ? null : await read(reportText, reportDigest, "report");
+  return {
+    ...summaryOf(attempt),
+    request: await read(requestText, storedDigest, "job"),
+    result: attempt.status === "SUCCEEDED" ? said : null,
+    error: attempt.status === "FAILED" ? (said as wire.AttemptView["error"]) : null,
+  };
+}
+
+function cursorOf({ micros, attemptId }: AttemptPosition): string {
+  return Buffer.from(`${micros} ${attemptId}`).toString("base64url");
+}
+
+function positionOf(cursor: string): AttemptPosition {
+  const [micros = "", attemptId = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
+  if (!/^\d{1,18}$/.test(micros) || !isRunId(attemptId))
+    throw new GhoulsError("invalid_request", "the cursor is none of ours", {
+      fix: "Take nextCursor of the page before, or none for the first page.",
+    });
+  return { micros, attemptId };
+}
+
+function absent(): GhoulsError {
+  return new GhoulsError("not_found", "there is no such attempt", {
+    fix: "GET /v1/attempts lists those that this token may see.",
+  });
+}

@@ -1,0 +1,121 @@
+import {
+  GhoulsError,
+  UnserializableError,
+  canonicalText,
+  describeFailure,
+  nextLookSeconds,
+  parseJson,
+  serialize,
+  sha256,
+  type AnyService,
+  type AskedAttempt,
+  type AttemptStatus,
+  type Codec,
+  type Demand,
+  type JobAnswer,
+} from "@ghouls/core";
+import type { Attempt, KeptReport } from "@ghouls/ledger";
+import { requestDigest } from "../admission/validate.ts";
+
+/** Seconds to the first look at what is on its way, and at what nobody knows of; further ones come at growing distances. */
+const ON_ITS_WAY_SECONDS = 10;
+const UNKNOWN_SECONDS = 30;
+/** Of a job that calls back and is not polled: whoever is silent is asked once a day. */
+const UNPOLLED_SECONDS = 86_400;
+
+/** Whether an attempt is wanted still. */
+function demandOf({ cancelAsked, overdue, armOpen, parked }: Attempt): Demand {
+  if (cancelAsked || overdue || !armOpen) return "no";
+  return parked ? "now" : "later";
+}
+
+/** What is judged of an attempt as it was read. */
+export function askedOf(attempt: Attempt): AskedAttempt {
+  const { status, traits, late, acknowledgedAt, submissions, misses } = attempt;
+  return {
+    status,
+    traits,
+    late,
+    acknowledged: acknowledgedAt !== null,
+    demand: demandOf(attempt),
+    submissions,
+    misses,
+  };
+}
+
+/** Digest of what identifies a service, as each of its attempts keeps it. */
+export function digestOfService({ adapter, version, identity }: AnyService): string {
+  return sha256(canonicalText({ adapter, version, identity }));
+}
+
+/** Seconds until an attempt is looked at again that is in this state then. */
+export function secondsToNextLook(attempt: Attempt, status: AttemptStatus): number {
+  const looks = attempt.status === status ? attempt.looks + 1 : 0;
+  if (status === "SUBMITTED" || status === "RUNNING")
+    return nextLookSeconds(attempt.pollSeconds ?? UNPOLLED_SECONDS, looks);
+  return nextLookSeconds(status === "SUBMITTING" ? ON_ITS_WAY_SECONDS : UNKNOWN_SECONDS, looks);
+}
+
+/** What a job has ended with, ready to be kept. */
+export interface Outcome {
+  readonly report: KeptReport;
+  /** Of what was said, before the codec. */
+  readonly outcomeDigest: string;
+}
+
+/**
+ * Passes what a job has ended with through the codec; undefined for an answer that is no end. A result that JSON cannot give
+ * back unchanged is no answer: what the ledger kept would not be what the service gave.
+ */
+export async function outcomeOf(
+  { tenantId, runId }: Pick<Attempt, "tenantId" | "runId">,
+  answer: JobAnswer,
+  codec: Codec,
+): Promise<{ readonly answer: JobAnswer; readonly outcome?: Outcome }> {
+  if (answer.state !== "succeeded" && answer.state !== "failed") return { answer };
+  let canonical: string;
+  try {
+    const said = answer.state === "succeeded" ? (answer.result ?? null) : answer.error;
+    canonical = parseJson(serialize(said) ?? "null").canonical;
+  } catch (error) {
+    if (!(error instanceof UnserializableError) && !(error instanceof GhoulsError)) throw error;
+    return {
+      answer: { state: "unknown", why: `what it gave cannot be kept: ${describeFailure(error).message}` },
+    };
+  }
+  const reportText = await codec.encode(canonical, { tenantId, runId, kind: "report" });
+  return {
+    answer,
+    outcome: {
+      report: { reportText, reportDigest: sha256(reportText) },
+      outcomeDigest: await requestDigest(codec, `${answer.state} ${canonical}`),
+    },
+  };
+}
+
+/** What a later report says against the end of an attempt; undefined where it says nothing against it. */
+export function contradictionOf(
+  attempt: Pick<Attempt, "status" | "outcomeDigest">,
+  answer: JobAnswer,
+  outcome: Outcome | undefined,
+): string | undefined {
+  const { status, outcomeDigest } = attempt;
+  const said = (what: string) => `it is ${status}, and then the service said that ${what}`;
+  switch (answer.state) {
+    case "succeeded":
+    case "failed": {
+      const same = outcome !== undefined && outcome.outcomeDigest === outcomeDigest;
+      return same
+        ? undefined
+        : said(answer.state === "failed" ? "it failed" : "it succeeded, with another result");
+    }
+    case "cancelled":
+      return status === "CANCELLED" ? undefined : said("it was cancelled");
+    case "accepted":
+    case "running":
+      return status === "CANCELLED" ? said("it runs") : undefined;
+    case "absent":
+    case "unknown":
+      return undefined;
+  }
+}

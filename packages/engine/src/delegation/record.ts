@@ -1,0 +1,117 @@
+import { judgeAnswer, type AttemptMove, type Codec, type JobAnswer, type Logger } from "@ghouls/core";
+import type { Attempt, AttemptChange, Changed, Ledger } from "@ghouls/ledger";
+import type { Publisher } from "../admission/publisher.ts";
+import { askedOf, contradictionOf, outcomeOf, secondsToNextLook, type Outcome } from "./asked.ts";
+
+export interface RecordDeps {
+  readonly ledger: Pick<Ledger, "attempts">;
+  readonly publisher: Pick<Publisher, "publish">;
+  readonly codec: Codec;
+  readonly log: Logger;
+  readonly settings: { readonly publisherGraceSeconds: number };
+}
+
+/** Who was asked, and when. */
+interface Question {
+  /** Whether it was put when nothing could be on its way any more. */
+  readonly late: boolean;
+  /** Where it was the submission itself: seconds for which what was sent can still act. */
+  readonly sentFor?: number;
+}
+
+/**
+ * Writes what a service answered, if the attempt is in the state and under the token that were read before the question;
+ * an answer that comes too late for that is compared with what was decided, and moves nothing.
+ */
+export async function recordAnswer(
+  attempt: Attempt,
+  said: JobAnswer,
+  question: Question,
+  deps: RecordDeps,
+): Promise<Changed | null> {
+  const { answer, outcome } = await outcomeOf(attempt, said, deps.codec);
+  let closed: Attempt | undefined;
+  const changed = await deps.ledger.attempts.change(
+    attempt,
+    (now) => {
+      if (now.status !== attempt.status || now.token !== attempt.token) {
+        closed = now;
+        return undefined;
+      }
+      return changeOf(now, judgeAnswer({ ...askedOf(now), late: question.late }, answer), answer, {
+        outcome,
+        by: "service",
+        sentFor: question.sentFor,
+      });
+    },
+    deps.settings,
+  );
+  if (closed !== undefined) await tellContradiction(closed, answer, outcome, deps);
+  await follow(attempt, changed, deps);
+  return changed;
+}
+
+/** What is written of a move. A resubmission is a claim of its own, made by whoever has judged. */
+export function changeOf(
+  attempt: Attempt,
+  move: AttemptMove,
+  answer: JobAnswer,
+  about: {
+    readonly outcome: Outcome | undefined;
+    readonly by: string;
+    readonly sentFor?: number | undefined;
+    readonly usesCallback?: boolean;
+  },
+): AttemptChange {
+  const { outcome, by, sentFor, usesCallback = false } = about;
+  const status = move.kind === "move" ? move.to : attempt.status;
+  const ends = status === "SUCCEEDED" || status === "FAILED";
+  return {
+    status,
+    by,
+    acknowledged: answer.state === "accepted" || answer.state === "running" || ends,
+    missed: move.kind === "keep" && move.missed,
+    nextLookSeconds: secondsToNextLook(attempt, status),
+    usesCallback,
+    ...(ends && outcome !== undefined ? outcome : {}),
+    ...(move.kind === "move" && move.to === "UNCERTAIN" ? { why: move.why } : {}),
+    ...(sentFor === undefined ? {} : { sentFor }),
+  };
+}
+
+/** Publishes the delivery that a change has made. */
+export async function follow(
+  attempt: Attempt,
+  changed: Changed | null,
+  { publisher, log }: Pick<RecordDeps, "publisher" | "log">,
+): Promise<void> {
+  if (changed === null) return;
+  const { runId, attemptId, service } = attempt;
+  if (changed.status !== attempt.status) {
+    const level = changed.status === "UNCERTAIN" ? "warn" : "info";
+    log[level]("an attempt has moved", {
+      runId,
+      attemptId,
+      service,
+      from: attempt.status,
+      to: changed.status,
+    });
+  }
+  if (changed.ended !== null) log.info("a run has ended with its last job", { runId, status: changed.ended });
+  if (changed.resumption !== null) await publisher.publish(changed.resumption);
+}
+
+/** Keeps what a service says against the end of an attempt. */
+export async function tellContradiction(
+  closed: Attempt,
+  answer: JobAnswer,
+  outcome: Outcome | undefined,
+  { ledger, log }: Pick<RecordDeps, "ledger" | "log">,
+): Promise<void> {
+  if (closed.closedAt === null) return;
+  const what = contradictionOf(closed, answer, outcome);
+  if (what === undefined) return;
+  const { runId, attemptId, service, status } = closed;
+  log.error("a service contradicts the end of its job", { runId, attemptId, service, status });
+  await ledger.attempts.keepContradiction(closed, what);
+}

@@ -1,0 +1,533 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { workflow, type DelegateOptions } from "ghouls";
+import * as z from "zod";
+import type { Codec, FaultPoint } from "@ghouls/core";
+import { jobService } from "../support/job-service.ts";
+import { SOMEBODY, testWorld } from "../support/world.ts";
+
+const service = jobService();
+const silent = jobService({ lookup: "none", cancel: "none", submit: "once" }, { pollMs: null });
+let options: DelegateOptions;
+let failing: FaultPoint | undefined;
+let request: unknown;
+let key = "first";
+
+const delegates = workflow({
+  name: "delegates",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.object({ to: z.enum(["signer", "silent"]).default("signer") }),
+  run: async (ctx, { to }) => {
+    await ctx.step("before", () => "before");
+    return ctx.delegate("sign", to === "silent" ? silent : service, request as { what: string }, options);
+  },
+});
+const races = workflow({
+  name: "races",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.unknown(),
+  run: async (ctx) => {
+    const { winner } = await ctx.first({
+      signed: ctx.delegate("sign", service, { what: "it" }),
+      late: ctx.sleep("1h"),
+    });
+    return winner;
+  },
+});
+const restarts = workflow({
+  name: "restarts",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.object({ again: z.boolean().default(true) }),
+  run: async (ctx, { again }) => {
+    if (!again) return "done";
+    await ctx.first({ signed: ctx.delegate("sign", service, { what: "it" }), late: ctx.sleep("1h") });
+    return ctx.restart({ again: false });
+  },
+});
+const twice = workflow({
+  name: "twice",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.unknown(),
+  run: async (ctx) => [
+    await ctx.delegate("sign", service, { what: "one" }),
+    await ctx.delegate("sign", service, { what: "one" }),
+  ],
+});
+
+/** Seals what it keeps, with a digest that only whoever has its key can make. */
+const codec: Codec = {
+  encode: (text, context) => Promise.resolve(`${context.kind}:${Buffer.from(text).toString("base64")}`),
+  decode: (stored) =>
+    Promise.resolve(Buffer.from(stored.slice(stored.indexOf(":") + 1), "base64").toString()),
+  digest: (canonical) => Promise.resolve(`${key} ${canonical.length}`),
+};
+
+const world = await testWorld({
+  workflows: [delegates, races, restarts, twice],
+  services: { signer: service, silent },
+  codec,
+  faults: (point) => {
+    if (point === failing) throw new Error("by a test");
+  },
+});
+const { db } = world;
+
+beforeEach(async () => {
+  [options, failing, request, key] = [{}, undefined, { what: "it" }, "first"];
+  service.forget();
+  silent.forget();
+  world.logged.length = 0;
+  await world.reset();
+});
+
+async function broken() {
+  return (await world.ledger.doctor()).filter(({ ok, kind }) => !ok && kind === "integrity");
+}
+async function attempts() {
+  return (await world.attempts.list(SOMEBODY.tenantId, {}, { limit: 50 })).attempts;
+}
+async function attempt() {
+  const [one, ...more] = await attempts();
+  if (one === undefined || more.length > 0) throw new Error(`${more.length + 1} attempts, not one`);
+  return one;
+}
+async function started(name = "delegates", input: unknown = {}) {
+  const { runId } = await world.submit(name, input);
+  await world.drain();
+  return runId;
+}
+/** Lets time pass, the reconciler look, and workers go on. */
+async function later(seconds: number) {
+  await world.advance(seconds);
+  await world.reconcile();
+  await world.drain();
+}
+const view = (runId: string) => world.view(runId);
+
+describe("a delegated job", () => {
+  test("is known in the ledger before it is sent, parks its run, and brings it back with its result", async () => {
+    service.misbehave = async (question) => {
+      if (question !== "submit") return undefined;
+      const [one] = await attempts();
+      expect(one).toMatchObject({ status: "SUBMITTING", submissions: 1, service: "signer" });
+      return undefined;
+    };
+    const runId = await started();
+    expect(await view(runId)).toMatchObject({
+      status: "AWAITING_DELEGATE",
+      waits: [{ kind: "delegate", name: "sign", attemptId: (await attempt()).attemptId }],
+    });
+    const { submission, submissions } = service.only();
+    expect(submission).toMatchObject({
+      tenantId: "acme",
+      requestText: '{"what":"it"}',
+      idempotencyKey: (await attempt()).idempotencyKey,
+      callback: { url: `https://ghouls.example/v1/attempts/${submission.attemptId}/callback` },
+    });
+    service.says({ state: "succeeded", result: { done: "signed" } });
+    await later(31);
+    expect(await view(runId)).toMatchObject({
+      status: "DONE",
+      output: { outcome: "SUCCEEDED", attemptId: submission.attemptId, result: { done: "signed" } },
+    });
+    expect([submissions, service.asked]).toEqual([1, ["submit", "lookUp"]]);
+    expect(await world.attempts.get("acme", submission.attemptId)).toMatchObject({
+      status: "SUCCEEDED",
+      closedBy: "service",
+      request: { what: "it" },
+      result: { done: "signed" },
+    });
+    expect(await broken()).toEqual([]);
+  });
+
+  test("that fails says why, and no other is started by itself", async () => {
+    const runId = await started();
+    service.says({ state: "failed", error: { code: "no_key", message: "there is no key" } });
+    await later(31);
+    expect(await view(runId)).toMatchObject({
+      status: "DONE",
+      output: { outcome: "FAILED", error: { code: "no_key", message: "there is no key" } },
+    });
+    expect(service.asked).toEqual(["submit", "lookUp"]);
+  });
+
+  test("whose result its schema does not know is INVALID, and the result is kept", async () => {
+    const runId = await started();
+    service.says({ state: "succeeded", result: { other: 1 } });
+    await later(31);
+    expect(await view(runId)).toMatchObject({
+      output: {
+        outcome: "INVALID",
+        result: { other: 1 },
+        problem: expect.stringContaining("done") as string,
+      },
+    });
+  });
+
+  test("that is asked for again is another attempt, under another key", async () => {
+    const runId = await started("twice");
+    service.says({ state: "failed", error: { code: "no", message: "no" } });
+    await later(31);
+    expect(await view(runId)).toMatchObject({ status: "AWAITING_DELEGATE" });
+    expect(service.jobs.size).toBe(2);
+    expect(new Set((await attempts()).map((one) => one.idempotencyKey)).size).toBe(2);
+    expect(await broken()).toEqual([]);
+  });
+
+  test("is polled at growing distances while it says nothing new", async () => {
+    await started();
+    service.says({ state: "running" });
+    const looks: number[] = [];
+    for (let minute = 0; minute < 24; minute += 1) {
+      await later(60);
+      looks.push(service.asked.filter((one) => one === "lookUp").length);
+    }
+    // After 30 s, then after 30, 60, 120, 240 and 480 s.
+    expect(looks.at(-1)).toBeLessThanOrEqual(7);
+    expect(looks.at(-1)).toBeGreaterThanOrEqual(5);
+  });
+
+  test.each<[string, unknown, string]>([
+    ["a request that does not fit", { what: 1 }, "does not fit the service's schema"],
+    [
+      "a live handle in the request",
+      { what: "it", socket: setTimeout(() => undefined, 0) },
+      "cannot be sent",
+    ],
+    ["a function in the request", { what: "it", after: () => undefined }, "cannot be sent"],
+  ])("with %s is refused before anything is kept", async (_what, asked, words) => {
+    request = asked;
+    const runId = await started();
+    expect(await view(runId)).toMatchObject({
+      status: "FAILED",
+      error: { code: "invalid_call", message: expect.stringContaining(words) as string },
+    });
+    expect(await attempts()).toEqual([]);
+  });
+});
+
+describe("the deadline of a job", () => {
+  test("has it cancelled, and brings the run back with that once it is acknowledged", async () => {
+    options = { deadline: "1h" };
+    const runId = await started();
+    await later(3_601);
+    expect(await view(runId)).toMatchObject({ status: "DONE", output: { outcome: "DEADLINE" } });
+    expect(service.asked.filter((one) => one === "cancel")).toHaveLength(1);
+    expect(await broken()).toEqual([]);
+  });
+
+  test("leaves it parked and UNCERTAIN, with attention, where nobody acknowledges", async () => {
+    options = { deadline: "1h" };
+    const runId = await started();
+    service.misbehave = () => Promise.resolve({ state: "unknown", why: "503" });
+    await later(3_601);
+    for (let round = 0; round < 8; round += 1) await later(600);
+    expect(await attempt()).toMatchObject({ status: "UNCERTAIN" });
+    expect(await view(runId)).toMatchObject({
+      status: "AWAITING_DELEGATE",
+      attention: { reason: expect.stringContaining("attempt_uncertain") as string },
+    });
+    // It turns out later, and the person is not needed any more.
+    service.misbehave = undefined;
+    await later(3_601);
+    expect(await view(runId)).toMatchObject({
+      status: "DONE",
+      output: { outcome: "DEADLINE" },
+      attention: null,
+    });
+  });
+
+  test("takes the result of a job that ended before the cancel reached it", async () => {
+    options = { deadline: "1h" };
+    const runId = await started();
+    service.says({ state: "running" });
+    await world.advance(3_601);
+    service.says({ state: "succeeded", result: { done: "just in time" } });
+    await later(1);
+    expect(await view(runId)).toMatchObject({
+      output: { outcome: "SUCCEEDED", result: { done: "just in time" } },
+    });
+  });
+
+  test("of a job that nobody has sent drops it: nothing of it can act", async () => {
+    options = { deadline: "1h" };
+    failing = "delegate.before-claim";
+    const runId = await started();
+    await world.advance(3_601);
+    failing = undefined;
+    await later(1);
+    expect(await view(runId)).toMatchObject({ status: "DONE", output: { outcome: "DEADLINE" } });
+    expect(service.asked).toEqual([]);
+  });
+});
+
+describe("a heartbeat that a job has declared", () => {
+  test("makes it UNCERTAIN where it lapses, and a lookup finds out", async () => {
+    options = { heartbeat: "2m" };
+    await started();
+    service.says({ state: "running" });
+    service.misbehave = (question) =>
+      Promise.resolve(question === "lookUp" ? { state: "unknown", why: "503" } : undefined);
+    await later(121);
+    expect(await attempt()).toMatchObject({
+      status: "UNCERTAIN",
+      uncertain: expect.stringContaining("said nothing") as string,
+    });
+    service.misbehave = undefined;
+    await later(61);
+    expect(await attempt()).toMatchObject({ status: "RUNNING", uncertain: null });
+  });
+
+  test("leaves it as it is where it is refreshed", async () => {
+    options = { heartbeat: "2m" };
+    await started();
+    service.misbehave = (question) =>
+      Promise.resolve(question === "lookUp" ? { state: "unknown", why: "503" } : undefined);
+    const { attemptId, callback } = service.only().submission;
+    for (let round = 0; round < 4; round += 1) {
+      await world.advance(100);
+      await world.attempts.report(attemptId, callback?.token, { state: "running" });
+      await world.reconcile();
+      if (round < 2) expect(await attempt()).toMatchObject({ status: "RUNNING" });
+    }
+    expect(await attempt()).toMatchObject({ uncertain: null });
+  });
+});
+
+describe("the end of a run whose job may still act", () => {
+  test("cancel: CANCELLED only once the service has acknowledged", async () => {
+    const runId = await started();
+    service.says({ state: "running" });
+    let acknowledges = false;
+    service.misbehave = (question) =>
+      Promise.resolve(question === "cancel" && !acknowledges ? { state: "unknown", why: "503" } : undefined);
+    expect(await world.control.cancel(SOMEBODY, runId, "enough")).toMatchObject({ status: "CANCELLING" });
+    await later(1);
+    expect(await view(runId)).toMatchObject({
+      status: "CANCELLING",
+      containment: [{ kind: "attempt", subject: "sign", acknowledgedAt: null }],
+    });
+    expect(await broken()).toEqual([]);
+    acknowledges = true;
+    await later(600);
+    expect(await view(runId)).toMatchObject({
+      status: "CANCELLED",
+      containment: [{ acknowledgement: "its job is CANCELLED" }],
+    });
+    expect(await broken()).toEqual([]);
+  });
+
+  test("cancel before it was sent: nothing is sent any more", async () => {
+    failing = "delegate.before-claim";
+    const runId = await started();
+    failing = undefined;
+    expect(await world.control.cancel(SOMEBODY, runId, "enough")).toMatchObject({ status: "CANCELLED" });
+    await later(600);
+    expect([service.asked, (await attempt()).status]).toEqual([[], "CANCELLED"]);
+    expect(await broken()).toEqual([]);
+  });
+
+  test("a return: COMPLETING, with the result as it is, until the loser is contained", async () => {
+    const runId = await started("races");
+    service.says({ state: "running" });
+    service.misbehave = (question) =>
+      Promise.resolve(question === "cancel" ? { state: "running" } : undefined);
+    await later(3_601);
+    expect(await view(runId)).toMatchObject({ status: "COMPLETING", output: "late" });
+    expect(await broken()).toEqual([]);
+    service.misbehave = undefined;
+    await later(60);
+    expect(await view(runId)).toMatchObject({ status: "DONE", output: "late" });
+    expect(await broken()).toEqual([]);
+  });
+
+  test("a run that loses its last worker: FAILING until the job is contained", async () => {
+    const runId = await started("races");
+    service.says({ state: "running" });
+    await world.advance(3_601);
+    await world.reconcile();
+    await db.admin("update ghouls.runs set losses = 2");
+    const [delivery] = await world.ledger.deliveries
+      .ofRun({ tenantId: "acme", runId })
+      .then((all) => all.slice(-1));
+    await world.ledger.deliveries.claimIfDue(
+      [{ runId, enqueueSeq: delivery?.seq ?? 0, token: crypto.randomUUID() }],
+      { worker: "w", leaseSeconds: 120, actsForSeconds: 130 },
+    );
+    await world.advance(125);
+    await world.reconcile();
+    expect(await view(runId)).toMatchObject({ status: "FAILING", errorCode: "ghoul_lost" });
+    expect(await broken()).toEqual([]);
+    await later(600);
+    expect(await view(runId)).toMatchObject({ status: "FAILED" });
+    expect(await broken()).toEqual([]);
+  });
+
+  test("an operator's word about the item ends the attempt with it", async () => {
+    const runId = await started();
+    service.misbehave = () => Promise.resolve({ state: "unknown", why: "503" });
+    await world.control.cancel(SOMEBODY, runId, "enough");
+    const [item] = (await view(runId)).containment;
+    expect(await world.control.resolve(SOMEBODY, runId, item?.id ?? "", "asked by telephone")).toMatchObject({
+      status: "CANCELLED",
+    });
+    expect(await attempt()).toMatchObject({ status: "CANCELLED", closedBy: "operator" });
+    expect(await broken()).toEqual([]);
+  });
+
+  test("a restart: the job of the epoch before is cancelled, and the run ends only after that", async () => {
+    const runId = await started("restarts");
+    service.says({ state: "running" });
+    service.misbehave = (question) =>
+      Promise.resolve(question === "cancel" ? { state: "running" } : undefined);
+    await later(3_601);
+    expect(await view(runId)).toMatchObject({ status: "COMPLETING", output: "done" });
+    service.misbehave = undefined;
+    await later(60);
+    expect(await view(runId)).toMatchObject({ status: "DONE" });
+    expect([service.jobs.size, (await attempt()).status]).toEqual([1, "CANCELLED"]);
+    expect(await broken()).toEqual([]);
+  });
+});
+
+describe("an operator", () => {
+  const resolve = (attemptId: string, outcome: "succeeded" | "failed" | "cancelled", result?: unknown) =>
+    world.attempts.resolve(SOMEBODY, attemptId, {
+      outcome,
+      reason: "asked by telephone",
+      ...(result === undefined ? {} : { result }),
+    });
+  async function uncertain() {
+    const runId = await started("delegates", { to: "silent" });
+    silent.says({ state: "accepted" });
+    await db.admin("update ghouls.attempts set status = 'UNCERTAIN', uncertain_reason = 'a test'");
+    return { runId, attemptId: (await attempt()).attemptId };
+  }
+
+  test.each([
+    ["succeeded", { done: "by hand" }, { outcome: "SUCCEEDED", result: { done: "by hand" } }],
+    ["failed", undefined, { outcome: "FAILED", error: { code: "operator", message: "asked by telephone" } }],
+    ["cancelled", undefined, { outcome: "CANCELLED" }],
+  ] as const)(
+    "says that a job of which nobody knows has %s, and the run goes on",
+    async (word, result, output) => {
+      const { runId, attemptId } = await uncertain();
+      expect(await resolve(attemptId, word, result)).toMatchObject({ resumed: true });
+      await world.drain();
+      expect(await view(runId)).toMatchObject({ status: "DONE", output });
+      const [audit] = await db.admin("select actor, act, subject, reason from ghouls.audit");
+      expect(audit).toEqual({
+        actor: "user:ada",
+        act: "resolve",
+        subject: `attempt ${attemptId}`,
+        reason: "asked by telephone",
+      });
+      expect((await attempt()).closedBy).toBe("operator user:ada");
+      expect(await broken()).toEqual([]);
+    },
+  );
+
+  test("is refused about a job that somebody knows of, about another's, and about none", async () => {
+    await started();
+    const { attemptId } = await attempt();
+    await expect(resolve(attemptId, "cancelled")).rejects.toMatchObject({ code: "attempt_settled" });
+    await expect(resolve("nonsense", "cancelled")).rejects.toMatchObject({ code: "not_found" });
+    const other = { ...SOMEBODY, tenantId: "other" };
+    await expect(
+      world.attempts.resolve(other, attemptId, { outcome: "cancelled", reason: "x" }),
+    ).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("is refused a result that the ledger could not give back", async () => {
+    const { attemptId } = await uncertain();
+    await expect(resolve(attemptId, "succeeded", { text: "a\0b" })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  });
+});
+
+describe("a service that cannot be asked", () => {
+  test("has its job left in peace until it calls back", async () => {
+    const runId = await started("delegates", { to: "silent" });
+    await later(86_500);
+    await later(86_500);
+    expect([await attempt(), silent.asked]).toMatchObject([{ status: "SUBMITTED" }, ["submit"]]);
+    const { attemptId, callback } = silent.only().submission;
+    await world.attempts.report(attemptId, callback?.token, {
+      state: "succeeded",
+      result: { done: "at last" },
+    });
+    await world.drain();
+    expect(await view(runId)).toMatchObject({ status: "DONE", output: { result: { done: "at last" } } });
+  });
+
+  test("leaves a job whose submission got no answer to a person", async () => {
+    silent.misbehave = () => Promise.reject(new Error("socket hang up"));
+    const runId = await started("delegates", { to: "silent" });
+    for (let round = 0; round < 4; round += 1) await later(1_000);
+    expect(await attempt()).toMatchObject({ status: "UNCERTAIN", submissions: 1 });
+    expect((await view(runId)).attention?.reason).toContain("attempt_uncertain");
+    expect(silent.asked).toEqual(["submit"]);
+  });
+});
+
+describe("what is kept of a job", () => {
+  test("passes the codec, and is read with its key", async () => {
+    const runId = await started();
+    service.says({ state: "succeeded", result: { done: "signed" } });
+    await later(31);
+    const [kept] = await db.admin<{ request_text: string; report_text: string }>(
+      "select * from ghouls.attempts",
+    );
+    expect([kept?.request_text.slice(0, 4), kept?.report_text.slice(0, 7)]).toEqual(["job:", "report:"]);
+    expect(await view(runId)).toMatchObject({ output: { result: { done: "signed" } } });
+  });
+
+  test("and was altered since is not sent: a person is asked for", async () => {
+    failing = "delegate.before-claim";
+    const runId = await started();
+    failing = undefined;
+    await db.admin("update ghouls.attempts set request_text = 'job:e30='");
+    await later(60);
+    expect(service.asked).toEqual([]);
+    expect((await view(runId)).attention?.reason).toContain("a job's request disagrees with its digest");
+  });
+
+  test("and whose report was altered in the journal quarantines the run", async () => {
+    const runId = await started();
+    service.says({ state: "succeeded", result: { done: "signed" } });
+    await world.advance(31);
+    await world.reconcile();
+    await db.admin(
+      `update ghouls.journal set result_text = replace(result_text, 'report:', 'report:x'),
+         result_digest = encode(sha256(convert_to(replace(result_text, 'report:', 'report:x'), 'UTF8')), 'hex')
+       where kind = 'delegate'`,
+    );
+    await world.drain();
+    expect((await view(runId)).quarantine?.reason).toContain("the report of a job disagrees with its digest");
+  });
+
+  test("is asked about by nobody but the executor that it was made for", async () => {
+    const runId = await started();
+    const elsewhere = jobService({}, {}, { identity: "elsewhere" });
+    await world.advance(31);
+    const { reconcile } = await import("@ghouls/engine");
+    const deps = { ...world.deps, delegation: { ...world.deps.delegation, services: { signer: elsewhere } } };
+    await reconcile({
+      ...deps,
+      queue: world.queue,
+      pageSize: 100,
+      pageBudgetMs: 100,
+      remainingMs: () => 60_000,
+    });
+    expect([elsewhere.asked, (await attempt()).status]).toEqual([[], "UNCERTAIN"]);
+    expect((await view(runId)).attention?.reason).toContain("attempt_");
+    // With the executor that was meant it goes on.
+    service.says({ state: "succeeded", result: { done: "signed" } });
+    await later(600);
+    expect(await view(runId)).toMatchObject({ status: "DONE" });
+  });
+});
