@@ -4,7 +4,16 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createAdmissionApp, createApiApp, createHttpApp } from "./apps.ts";
 import type { FetchHandler } from "./context.ts";
 import { openApiDocument } from "./document.ts";
-import { ABSENT_ID, ask, CONSENT_ID, Fakes, ITEM_ID, RUN_ID } from "./fakes.support.ts";
+import {
+  ABSENT_ID,
+  ask,
+  CONSENT_ID,
+  Fakes,
+  ITEM_ID,
+  RUN_ID,
+  ATTEMPT_ID,
+  CALLBACK_TOKEN,
+} from "./fakes.support.ts";
 
 const SINGLE = JSON.stringify({ workflow: "hello", input: { name: "world" } });
 const BATCH = JSON.stringify({ runs: [{ workflow: "hello", input: 1, idempotencyKey: "k1" }] });
@@ -92,12 +101,32 @@ const SECURED = [
     schema: wire.Timeline,
     refused: "nobody",
   },
+  { method: "GET", path: "/v1/attempts", status: 200, schema: wire.AttemptPage, refused: "nobody" },
+  {
+    method: "GET",
+    path: `/v1/attempts/${ATTEMPT_ID}`,
+    status: 200,
+    schema: wire.AttemptView,
+    refused: "nobody",
+  },
+  {
+    method: "POST",
+    path: `/v1/attempts/${ATTEMPT_ID}/resolution`,
+    body: JSON.stringify({ outcome: "cancelled", reason: "asked by telephone" }),
+    status: 200,
+    schema: wire.AttemptResolved,
+    refused: "submitter",
+  },
   { method: "GET", path: "/v1/workflows", status: 200, schema: wire.WorkflowList, refused: "nobody" },
 ] as const;
 
 /** A path of the document as the table has it. */
 function pathOf(path: string): string {
-  const id = path.startsWith("/v1/consents") ? CONSENT_ID : RUN_ID;
+  const id = path.startsWith("/v1/consents")
+    ? CONSENT_ID
+    : path.startsWith("/v1/attempts")
+      ? ATTEMPT_ID
+      : RUN_ID;
   return path.replace("{id}", id).replace("{item}", ITEM_ID).replace("{name}", "paid");
 }
 
@@ -158,6 +187,7 @@ describe("the table of routes", () => {
     );
     const tested = [
       ...SECURED.map((route) => `${route.method} ${route.path}`),
+      `POST /v1/attempts/${ATTEMPT_ID}/callback`,
       "GET /healthz",
       "GET /readyz",
     ];
@@ -181,6 +211,72 @@ describe("the table of routes", () => {
       expect(statuses.filter((status) => status === route.status)).toHaveLength(1);
       expect(statuses.filter((status) => status === 404 || status === 405)).toHaveLength(1);
     }
+  });
+});
+
+describe("a callback", () => {
+  const report = (
+    token: string | null,
+    path = `/v1/attempts/${ATTEMPT_ID}/callback`,
+    body = '{"state":"running"}',
+  ) =>
+    app(
+      ask("POST", path, {
+        token: null,
+        body,
+        headers: token === null ? {} : { "ghouls-callback-token": token },
+      }),
+    );
+
+  it("is taken by its own token, without a bearer token", async () => {
+    const response = await report(CALLBACK_TOKEN);
+    expect(response.status).toBe(200);
+    expect(wire.Reported.parse(await response.json())).toEqual({
+      attemptId: ATTEMPT_ID,
+      status: "SUCCEEDED",
+    });
+    expect(fakes.attempts.reports).toEqual([{ state: "running" }]);
+  });
+
+  it.each<[string, string | null]>([
+    ["none", null],
+    ["an empty one", ""],
+    ["a short one", "abc"],
+    ["a long one", "A".repeat(10_000)],
+    ["one of another alphabet", `${"A".repeat(42)}é`],
+    ["two in one", `${CALLBACK_TOKEN}, ${CALLBACK_TOKEN}`],
+    ["another's", "B".repeat(43)],
+  ])("with %s for a token is refused with 401 before its body is looked at", async (_what, token) => {
+    const response = await report(token, undefined, token?.startsWith("B") === true ? undefined : "{");
+    expect(response.status).toBe(401);
+    expect(code(await problem(response))).toBe("unauthenticated");
+    expect(fakes.attempts.reports).toEqual([]);
+  });
+
+  it.each([
+    ["no JSON", "{", 400],
+    ["no report", "{}", 422],
+    ["a state that is none", '{"state":"perhaps"}', 422],
+    ["a failure without an error", '{"state":"failed"}', 422],
+    ["a prototype", '{"state":"succeeded","result":{"__proto__":{}}}', 422],
+    [
+      "more than a body may have",
+      JSON.stringify({ state: "succeeded", result: "x".repeat(wire.MAX_BODY_BYTES) }),
+      413,
+    ],
+  ])("whose body is %s is refused with %#", async (_what, body, status) => {
+    expect((await report(CALLBACK_TOKEN, undefined, body)).status).toBe(status);
+  });
+
+  it("opens no other path: what only looks like one asks for a bearer token", async () => {
+    for (const path of [
+      `/v1/attempts/${ATTEMPT_ID}/callback/x`,
+      `/v1/attempts//callback`,
+      "/v1/attempts/a/b/callback",
+    ])
+      expect((await report(CALLBACK_TOKEN, path)).status).toBe(401);
+    const get = await app(ask("GET", `/v1/attempts/${ATTEMPT_ID}/callback`, { token: null }));
+    expect(get.status).toBe(405);
   });
 });
 

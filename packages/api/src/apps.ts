@@ -1,6 +1,7 @@
 import type { wire } from "@ghouls/core";
 import type {
   AdmissionService,
+  AttemptService,
   ConsentService,
   ControlService,
   ReadinessCheck,
@@ -8,6 +9,7 @@ import type {
   SignalService,
 } from "@ghouls/engine";
 import { mountAdmission } from "./admission.ts";
+import { mountAttempts, mountJobs } from "./attempts.ts";
 import type { EdgeDependencies, FetchHandler } from "./context.ts";
 import { createFrame } from "./frame.ts";
 import { mountControl } from "./control.ts";
@@ -19,23 +21,26 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly control: ControlService;
   readonly consents: ConsentService;
   readonly signals: SignalService;
+  readonly attempts: AttemptService;
 }
 
 export interface ApiAppDependencies extends EdgeDependencies {
   readonly reads: ReadService;
   readonly consents: ConsentService;
+  readonly attempts: AttemptService;
   /** The registered workflows of this build. */
   readonly workflows: () => wire.WorkflowList;
   /** What `/readyz` tells; no checks at all count as not ready. */
   readonly readiness: () => Promise<readonly ReadinessCheck[]>;
 }
 
-/** The routes that write: admission, release, cancel, clear, resolution, decisions and signals (design.md §3, §6). */
+/** The routes that write: admission, control, decisions, signals, and what services report (design.md §3, §6). */
 export function createAdmissionApp(dependencies: AdmissionAppDependencies): FetchHandler {
   return createFrame(dependencies, (app) => {
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
     mountWaits(app, dependencies);
+    mountJobs(app, dependencies.attempts);
   });
 }
 
@@ -43,6 +48,7 @@ export function createAdmissionApp(dependencies: AdmissionAppDependencies): Fetc
 export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
   return createFrame(dependencies, (app) => {
     mountConsents(app, dependencies.consents);
+    mountAttempts(app, dependencies.attempts);
     mountReads(app, dependencies);
   });
 }
@@ -53,7 +59,9 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
     mountWaits(app, dependencies);
+    mountJobs(app, dependencies.attempts);
     mountConsents(app, dependencies.consents);
+    mountAttempts(app, dependencies.attempts);
     mountReads(app, dependencies);
   });
 }

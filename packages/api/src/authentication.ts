@@ -1,9 +1,12 @@
-import { GhoulsError, type Caller, type Permission } from "@ghouls/core";
+import { GhoulsError, wire, type Caller, type Permission } from "@ghouls/core";
 import type { MiddlewareHandler } from "hono";
 import type { ApiEnv } from "./context.ts";
 
 /** The only paths that are answered without a token. */
 const PUBLIC_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/openapi.json"]);
+
+/** Their callers have a token of another kind, for one attempt; the handler compares it. */
+const CALLBACK_PATH = /^\/v1\/attempts\/[^/]+\/callback$/;
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,8192}=*)$/i;
 
@@ -12,7 +15,8 @@ export function authentication(
   authenticate: (token: string) => Promise<Caller | undefined>,
 ): MiddlewareHandler<ApiEnv> {
   return async (context, next) => {
-    if (!PUBLIC_PATHS.has(context.req.path)) {
+    const { path } = context.req;
+    if (!PUBLIC_PATHS.has(path) && !CALLBACK_PATH.test(path)) {
       const token = BEARER.exec(context.req.header("authorization") ?? "")?.[1];
       const principal = token === undefined ? undefined : await authenticate(token);
       if (principal === undefined) {
@@ -41,3 +45,13 @@ export function permit(permission: Permission): MiddlewareHandler<ApiEnv> {
     await next();
   };
 }
+
+/** Lets a request pass that carries what may be a callback's token; whether it is one, the handler finds out. */
+export const callbackToken: MiddlewareHandler<ApiEnv> = async (context, next) => {
+  if (!wire.CALLBACK_TOKEN.test(context.req.header(wire.CALLBACK_TOKEN_HEADER) ?? "")) {
+    throw new GhoulsError("unauthenticated", "The request carries no callback token.", {
+      fix: "Send the token that came with the submission, in the header Ghouls-Callback-Token.",
+    });
+  }
+  await next();
+};

@@ -1,17 +1,24 @@
 import type { Permission } from "@ghouls/core";
 import { createRoute, type RouteConfig } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
-import { permit } from "./authentication.ts";
+import { callbackToken, permit } from "./authentication.ts";
 import { jsonBody } from "./body.ts";
 import type { ApiEnv } from "./context.ts";
 
 /** The scheme that every route but the public ones asks for. */
 export const BEARER_SCHEME = "bearer";
+/** What a service has that reports about a job: a token for that one attempt, which the handler compares. */
+export const CALLBACK = "callback";
+
+const DESCRIBED: Readonly<Record<string, string>> = {
+  [CALLBACK]:
+    "Needs the token that came with the submission, in the header `Ghouls-Callback-Token`; no bearer token.",
+};
 
 /** A route as it is written down: who may use it is part of it, and it does not compile without. */
 interface RouteDefinition extends Omit<RouteConfig, "path" | "security" | "middleware" | "description"> {
   /** The permission that its caller needs; null for a route that is answered without a token. */
-  readonly needs: Permission | null;
+  readonly needs: Permission | typeof CALLBACK | null;
 }
 
 /**
@@ -21,12 +28,14 @@ interface RouteDefinition extends Omit<RouteConfig, "path" | "security" | "middl
 export function defineRoute<P extends string, R extends RouteDefinition & { path: P }>(definition: R) {
   const { needs, ...rest } = definition;
   const middleware: MiddlewareHandler<ApiEnv>[] = [
-    ...(needs === null ? [] : [permit(needs)]),
+    ...(needs === null ? [] : [needs === CALLBACK ? callbackToken : permit(needs)]),
     ...(definition.request?.body === undefined ? [] : [jsonBody]),
   ];
-  const described = needs === null ? {} : { description: `Needs the permission \`${needs}\`.` };
+  const described =
+    needs === null ? {} : { description: DESCRIBED[needs] ?? `Needs the permission \`${needs}\`.` };
   // OpenAPI 3.1: the list of a scheme that is not OAuth's names what is required beside it.
-  const security = needs === null ? [] : [{ [BEARER_SCHEME]: [needs] }];
+  const security =
+    needs === null ? [] : needs === CALLBACK ? [{ [CALLBACK]: [] }] : [{ [BEARER_SCHEME]: [needs] }];
   // The guards set nothing that a handler's type has to know, so the route keeps the type of its definition.
   const route = createRoute({ ...rest, ...described, security, middleware } as Omit<RouteConfig, "path"> & {
     path: P;

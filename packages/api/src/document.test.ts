@@ -40,6 +40,9 @@ describe("the OpenAPI document", () => {
       ),
     );
     expect(open.map(([path]) => path)).toEqual(["/healthz", "/readyz"]);
+    expect(document.paths?.["/v1/attempts/{id}/callback"]?.post).toMatchObject({
+      security: [{ callback: [] }],
+    });
     expect(document.paths?.["/v1/runs/{id}/cancel"]?.post).toMatchObject({
       security: [{ bearer: ["runs:cancel"] }],
       description: "Needs the permission `runs:cancel`.",

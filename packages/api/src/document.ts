@@ -1,7 +1,8 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
-import { BEARER_SCHEME } from "./define-route.ts";
+import { ATTEMPT_ROUTES, JOB_ROUTES, TOKEN_HEADER } from "./attempt-routes.ts";
+import { BEARER_SCHEME, CALLBACK } from "./define-route.ts";
 import { READ_ROUTES } from "./read-routes.ts";
 import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
 
@@ -15,11 +16,20 @@ export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"
       "An API key of the ledger (`ghouls keys create`), or a token of the identity provider that the configuration names. " +
       "What stands beside it at a route is the permission that the token must have.",
   });
+  registry.registerComponent("securitySchemes", CALLBACK, {
+    type: "apiKey",
+    in: "header",
+    name: TOKEN_HEADER,
+    description:
+      "The token that a delegated job's submission carried: for that one attempt, and for one end of it.",
+  });
   for (const route of [
     ...ADMISSION_ROUTES,
     ...CONTROL_ROUTES,
     ...WAIT_ROUTES,
+    ...JOB_ROUTES,
     ...CONSENT_ROUTES,
+    ...ATTEMPT_ROUTES,
     ...READ_ROUTES,
   ]) {
     // The registry copies every field that it does not know into the document.

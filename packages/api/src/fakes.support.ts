@@ -11,6 +11,8 @@ import {
 import type {
   AdmissionRequest,
   AdmissionService,
+  AttemptFilter,
+  AttemptService,
   ConsentFilter,
   ConsentService,
   ControlService,
@@ -186,6 +188,59 @@ class FakeConsents implements ConsentService {
   }
 }
 
+export const ATTEMPT_ID = "7f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f2";
+export const CALLBACK_TOKEN = "A".repeat(43);
+const ATTEMPT: wire.AttemptSummary = {
+  attemptId: ATTEMPT_ID,
+  runId: RUN_ID,
+  workflow: "hello",
+  name: "sign",
+  status: "UNCERTAIN",
+  service: "signer",
+  executor: { adapter: "http", version: "1", digest: "of the executor" },
+  digest: "of the request",
+  idempotencyKey: "ghouls-1",
+  submissions: 1,
+  uncertain: "503",
+  contradiction: null,
+  createdAt: AT,
+  acknowledgedAt: null,
+  heartbeatAt: null,
+  deadlineAt: null,
+  nextLookAt: AT,
+  closedAt: null,
+  closedBy: null,
+};
+
+class FakeAttempts implements AttemptService {
+  readonly reports: unknown[] = [];
+  readonly words: unknown[] = [];
+  readonly lists: unknown[] = [];
+
+  async get(tenantId: string, attemptId: string): Promise<wire.AttemptView | undefined> {
+    if (tenantId !== "t1" || attemptId !== ATTEMPT_ID) return undefined;
+    return { ...ATTEMPT, request: {}, result: null, error: null };
+  }
+
+  async list(tenantId: string, filter: AttemptFilter, page: object): Promise<wire.AttemptPage> {
+    this.lists.push({ filter, page });
+    return { attempts: tenantId === "t1" ? [ATTEMPT] : [], nextCursor: null };
+  }
+
+  async report(attemptId: string, token: string | undefined, report: object): Promise<wire.Reported> {
+    if (attemptId !== ATTEMPT_ID || token !== CALLBACK_TOKEN) throw new GhoulsError("unauthenticated", "No.");
+    this.reports.push(report);
+    return { attemptId, status: "SUCCEEDED" };
+  }
+
+  async resolve(principal: Principal, attemptId: string, word: object): Promise<wire.AttemptResolved> {
+    if (principal.tenantId !== "t1" || attemptId !== ATTEMPT_ID)
+      throw new GhoulsError("not_found", "Nothing there.");
+    this.words.push({ subject: principal.subject, word });
+    return { attemptId, runId: RUN_ID, status: "CANCELLED", resumed: true };
+  }
+}
+
 class FakeSignals implements SignalService {
   readonly sent: unknown[] = [];
 
@@ -241,6 +296,7 @@ export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
   readonly control = new FakeControl();
   readonly consents = new FakeConsents();
   readonly signals = new FakeSignals();
+  readonly attempts = new FakeAttempts();
   readonly reads = new FakeReads();
   readonly lines: LogLine[] = [];
   readonly log: Logger;

@@ -47,6 +47,7 @@ const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = {
   consent_changed: { status: 409, title: "Consent changed" },
   not_a_decider: { status: 403, title: "Not a decider" },
   too_many_signals: { status: 429, title: "Too many signals", retryAfterSeconds: 60 },
+  attempt_settled: { status: 409, title: "Attempt settled" },
   wrong_transaction: INTERNAL,
   configuration_invalid: INTERNAL,
   schema_outdated: INTERNAL,

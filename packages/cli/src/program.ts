@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { readFile } from "node:fs/promises";
 import type { Context } from "./command.ts";
+import { addAttempts } from "./commands/attempts.ts";
 import { addBuild } from "./commands/build.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addClear } from "./commands/clear.ts";
@@ -38,6 +39,7 @@ const COMMANDS = [
   addRelease,
   addConsents,
   addDecide,
+  addAttempts,
   addSignal,
   addCancel,
   addClear,

@@ -24,6 +24,14 @@ export interface ConsentQuery extends CallOptions {
   readonly cursor?: string;
 }
 
+export interface AttemptQuery extends CallOptions {
+  readonly status?: wire.AttemptSummary["status"];
+  readonly runId?: string;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
 export interface PollOptions extends CallOptions {
   /** Milliseconds between two reads; 1,000 by default. */
   readonly pollMs?: number;
@@ -58,6 +66,16 @@ export interface GhoulsClient {
   getConsent(consentId: string, options?: CallOptions): Promise<wire.ConsentView>;
   /** One page, newest first. */
   listConsents(query?: ConsentQuery): Promise<wire.ConsentPage>;
+  /** A delegated job: what was asked of whom, and what came of it. */
+  getAttempt(attemptId: string, options?: CallOptions): Promise<wire.AttemptView>;
+  /** One page, newest first. */
+  listAttempts(query?: AttemptQuery): Promise<wire.AttemptPage>;
+  /** An operator's audited word about a job that is UNCERTAIN. */
+  resolveAttempt(
+    attemptId: string,
+    word: wire.AttemptResolution,
+    options?: CallOptions,
+  ): Promise<wire.AttemptResolved>;
   getRun(runId: string, options?: CallOptions): Promise<wire.RunView>;
   /** One page, newest first. */
   listRuns(query?: RunQuery): Promise<wire.RunPage>;
@@ -80,6 +98,7 @@ export function createClient(options: ClientOptions): GhoulsClient {
     ...writes(call),
     ...reads(call),
     ...waits(call),
+    ...jobs(call),
     async waitForRun(runId, { pollMs = 1_000, signal } = {}) {
       for (;;) {
         const run = await client.getRun(runId, only(signal));
@@ -177,6 +196,24 @@ function waits(call: Transport): Pick<GhoulsClient, "signal" | "decide" | "getCo
       call({ method: "GET", path: consentPath(consentId), schema: wire.ConsentView, signal }),
     listConsents: ({ signal, ...query } = {}) =>
       call({ method: "GET", path: `/v1/consents${searchOf(query)}`, schema: wire.ConsentPage, signal }),
+  };
+}
+
+function jobs(call: Transport): Pick<GhoulsClient, "getAttempt" | "listAttempts" | "resolveAttempt"> {
+  const path = (id: string, suffix = "") => `/v1/attempts/${encodeURIComponent(id)}${suffix}`;
+  return {
+    getAttempt: (attemptId, { signal } = {}) =>
+      call({ method: "GET", path: path(attemptId), schema: wire.AttemptView, signal }),
+    listAttempts: ({ signal, ...query } = {}) =>
+      call({ method: "GET", path: `/v1/attempts${searchOf(query)}`, schema: wire.AttemptPage, signal }),
+    resolveAttempt: (attemptId, word, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: path(attemptId, "/resolution"),
+        schema: wire.AttemptResolved,
+        body: word,
+        signal,
+      }),
   };
 }
 

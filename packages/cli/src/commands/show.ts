@@ -40,9 +40,14 @@ async function show(io: Io, id: string, options: ShowOptions): Promise<number> {
 /** What it is parked on, and how each comes to an end. */
 function describeWaits({ waits }: wire.RunView): string {
   if (waits.length === 0) return "";
-  const lines = waits.map(({ kind, name, dueAt, consentId }) => {
+  const lines = waits.map(({ kind, name, dueAt, consentId, attemptId }) => {
     const until = dueAt === null ? "" : `, until ${dueAt}`;
-    const how = consentId === null ? "" : `: ghouls consents ${consentId}`;
+    const how =
+      consentId !== null
+        ? `: ghouls consents ${consentId}`
+        : attemptId !== null
+          ? `: ghouls attempts ${attemptId}`
+          : "";
     return `${kind.padEnd(22)}${printable(name)}${until}${how}\n`;
   });
   return `\nWaits for\n${lines.join("")}`;
