@@ -12,6 +12,7 @@ describe("permissions", () => {
       "runs:read",
       "runs:cancel",
       "consents:read",
+      "attempts:read",
       "workflows:read",
     ]);
     expect(of([], ["runs:submit"])).toEqual(["runs:submit"]);
@@ -29,6 +30,7 @@ describe("permissions", () => {
     expect(of(["viewer"], ["runs:*", "*", "moons:howl"])).toEqual([
       "runs:read",
       "consents:read",
+      "attempts:read",
       "workflows:read",
     ]);
   });
@@ -39,7 +41,7 @@ describe("permissions", () => {
       tenantId: "t",
       subject: "user:ada",
       roles: ["viewer", "legal"],
-      permissions: ["runs:read", "consents:read", "workflows:read"],
+      permissions: ["runs:read", "consents:read", "attempts:read", "workflows:read"],
     });
   });
 });
