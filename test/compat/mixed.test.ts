@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isTerminalRun, sha256, type RunStatus } from "@ghouls/core";
+import { isTerminalRun, sha256, type Claim, type RunStatus } from "@ghouls/core";
 import type { EmptyDatabase } from "../support/empty-database.ts";
 import { testQueue } from "../support/queue.ts";
 import { ENTRY } from "../support/whole-life.ts";
@@ -72,6 +73,36 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
       await now.reconcile();
     }
     return statusOf(runId);
+  }
+  /** Parks a claimed run on a job that its service has. */
+  async function delegated(claim: Claim): Promise<string> {
+    const [attemptId, armId] = [randomUUID(), randomUUID()];
+    const attempt = {
+      attemptId,
+      service: "signer",
+      adapter: "test",
+      adapterVersion: "1",
+      serviceDigest: "d",
+      traits: { lookup: "authoritative", submit: "idempotent", cancel: "final", delaySeconds: 5 },
+      requestText: "{}",
+      storedDigest: sha256("{}"),
+      requestDigest: "d",
+      idempotencyKey: `ghouls-${attemptId}`,
+      pollSeconds: 30,
+      heartbeatSeconds: null,
+      deadlineSeconds: null,
+    } as const;
+    const call = { epoch: 0, scope: "", kind: "delegate", name: "sign", nth: 1 } as const;
+    const standing = [{ call, armId, owner: "delegate", dueAt: null, tries: null, attempt }] as const;
+    const checkpoint = { workflowDigest: "resumes@1", journalLength: 0, journalDigest: "d" };
+    await now.ledger.deliveries.parkIfClaimed(claim, checkpoint, standing, { publisherGraceSeconds: 15 });
+    const { tenantId, runId } = claim;
+    const sent = { token: randomUUID(), submitter: "w", sendsForSeconds: 60, callbackDigest: null };
+    await now.ledger.attempts.claimSubmission(
+      { tenantId, runId, attemptId, status: "DEFINED", token: null },
+      { ...sent, callbackSeconds: 60, nextLookSeconds: 15 },
+    );
+    return attemptId;
   }
   /** A run of the newest engine that lost its worker after a step, and is QUEUED again with a worker item open. */
   async function recovered(): Promise<string> {
@@ -234,6 +265,35 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
       expect(await statusOf(runId)).toBe(ending);
       expect(await finish(runId)).toBe(end);
       expect(await old.deliver(runId, seq)).toMatchObject({ done: true, reason: "terminal" });
+    },
+  );
+
+  test.runIf(knowsContainment)(
+    "a run whose job may still act is not ended by a cancel of the old engine, which knows no jobs",
+    async () => {
+      const runId = await submitted(now);
+      const attemptId = await delegated(await now.claim(runId));
+      const word = { actor: "user:ada", reason: "by a test" };
+      expect(await old.ledger.runs.cancel({ tenantId: "acme", runId }, word, 60)).toMatchObject({
+        cancelled: true,
+      });
+      expect(await statusOf(runId)).toBe("CANCELLING");
+      await old.reconcile();
+      expect(await statusOf(runId)).toBe("CANCELLING");
+      const end = {
+        status: "CANCELLED",
+        by: "service",
+        acknowledged: false,
+        missed: false,
+        nextLookSeconds: 0,
+      } as const;
+      const key = { tenantId: "acme", runId, attemptId };
+      const settings = { publisherGraceSeconds: 15 };
+      expect(await now.ledger.attempts.change(key, () => end, settings)).toMatchObject({
+        ended: "CANCELLED",
+      });
+      expect(await statusOf(runId)).toBe("CANCELLED");
+      expect((await now.ledger.doctor()).filter(({ ok, kind }) => !ok && kind === "integrity")).toEqual([]);
     },
   );
 

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { sha256, type Codec } from "@ghouls/core";
 import { Registry, createAdmission, createAnnouncement, type ExecutionDeps } from "@ghouls/engine";
 import { workflow, type WorkflowContext } from "ghouls";
+import { jobService } from "../support/job-service.ts";
 import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
 
 /** Code that changes under parked runs, and says which earlier digests it carries on. */
@@ -17,8 +18,10 @@ interface Version {
 
 const ran: string[] = [];
 let failing: string | undefined;
+const service = jobService();
 const world = await testWorld({
   workflows: [],
+  services: { signer: service },
   faults: (point, detail) => {
     if (failing !== undefined && (detail === failing || point === failing)) throw new Error("by a test");
   },
@@ -27,6 +30,7 @@ const { db, ledger } = world;
 
 beforeEach(async () => {
   ran.length = 0;
+  service.forget();
   failing = undefined;
   world.logged.length = 0;
   await world.reset();
@@ -303,6 +307,34 @@ describe("what stands beside the journal when other code takes a run over", () =
     expect(status).toBe("QUEUED");
     expect(quarantine?.reason).toContain("a consent's request disagrees with its digest");
     expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
+  });
+
+  const delegatesTo =
+    (what: string): Code =>
+    (ctx) =>
+      Promise.all([ctx.sleep("1h"), ctx.delegate("sign", service, { what })]).then(([, job]) => job);
+
+  test("a job that stands open is the same, where the code asks for the very same", async () => {
+    const { runId, status } = await carriedOn(delegatesTo("it"), delegatesTo("it"));
+    expect(status).toBe("AWAITING_DELEGATE");
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("second") });
+    expect(service.only().submissions).toBe(1);
+    service.says({ state: "succeeded", result: { done: "signed" } });
+    await world.advance(3_600);
+    await world.reconcile();
+    await build("tuesday", { second: { code: delegatesTo("it"), accepts: ["first"] } }).work();
+    expect(await world.view(runId)).toMatchObject({
+      status: "DONE",
+      output: { outcome: "SUCCEEDED", result: { done: "signed" } },
+    });
+  });
+
+  test("code that asks for another job than stands open quarantines the run, and launches nothing", async () => {
+    const { status, quarantine, runId } = await carriedOn(delegatesTo("it"), delegatesTo("something else"));
+    expect(status).toBe("QUEUED");
+    expect(quarantine?.reason).toContain("was frozen with another request");
+    expect(await pinOf(runId)).toMatchObject({ digest: sha256("first") });
+    expect(service.only().submissions).toBe(1);
   });
 
   test("an effect whose outcome is unknown is not launched again as a plain step", async () => {

@@ -10,7 +10,7 @@ const DUE = 20;
 
 const db = await testDatabase();
 const application = await db.client("application");
-let one: { run_id: string; arm_id: string; consent_id: string };
+let one: { run_id: string; arm_id: string; consent_id: string; attempt_id: string };
 
 beforeAll(async () => {
   await db.admin(
@@ -50,11 +50,21 @@ beforeAll(async () => {
      select tenant_id, run_id, gen_random_uuid(), 'paid', 'k', 'd', 'user:ada', ghouls.clock(), ghouls.clock(), arm_id
      from ghouls.arms`,
   );
+  // Each has a job at a service as well: the statements of jobs read no consent.
   await db.admin(
-    "analyze ghouls.runs, ghouls.deliveries, ghouls.checkpoints, ghouls.waits, ghouls.arms, ghouls.consents, ghouls.signals",
+    `insert into ghouls.attempts (tenant_id, run_id, attempt_id, arm_id, call_key, status, service, adapter, adapter_version,
+       service_digest, lookup, submit, cancel, delay_seconds, request_text, stored_digest, request_digest, idempotency_key,
+       token, submitter, sends_until, submissions, next_look_at, created_at)
+     select tenant_id, run_id, gen_random_uuid(), arm_id, 'key', 'SUBMITTING', 'signer', 'http', '1', 'd', 'authoritative',
+       'idempotent', 'final', 5, '{}', 'd', 'd', arm_id::text, gen_random_uuid(), 'worker-' || arm_id, due_at, 1, due_at, created_at
+     from ghouls.arms`,
+  );
+  await db.admin(
+    "analyze ghouls.runs, ghouls.deliveries, ghouls.checkpoints, ghouls.waits, ghouls.arms, ghouls.consents, ghouls.signals, ghouls.attempts",
   );
   [one] = (await db.admin(
-    `select a.run_id, a.arm_id, c.consent_id from ghouls.arms a join ghouls.consents c on c.arm_id = a.arm_id limit 1`,
+    `select a.run_id, a.arm_id, c.consent_id, t.attempt_id from ghouls.arms a join ghouls.consents c on c.arm_id = a.arm_id
+       join ghouls.attempts t on t.arm_id = a.arm_id limit 1`,
   )) as [typeof one];
 });
 
@@ -91,6 +101,46 @@ const cases: readonly Case[] = [
     name: "consents.decide",
     rows: 1,
     values: () => ["acme", one.run_id, one.consent_id, "user:grace", "grant", null, null, "GRANTED"],
+  },
+  { name: "attempts.read", rows: 1, values: () => ["acme", one.attempt_id] },
+  { name: "attempts.read-for-callback", rows: 1, values: () => [one.attempt_id] },
+  { name: "attempts.lock", rows: 1, values: () => ["acme", one.run_id, one.attempt_id] },
+  { name: "attempts.due", rows: DUE + 2, values: () => [100, ...BEFORE] },
+  { name: "attempts.defined-of-run", rows: 1, values: () => ["acme", one.run_id] },
+  { name: "attempts.page", rows: 52, values: () => ["acme", 51, null, null, null, null] },
+  { name: "attempts.cancel", rows: 1, values: () => ["acme", one.run_id, one.attempt_id, "ended"] },
+  { name: "attempts.calm", rows: 1, values: () => ["acme", one.run_id, "attempt_uncertain:"] },
+  { name: "attempts.contradict", rows: 1, values: () => ["acme", one.run_id, one.attempt_id, "w", "w"] },
+  {
+    name: "attempts.close-item",
+    rows: 1,
+    values: () => ["acme", one.run_id, one.attempt_id, "service", "w"],
+  },
+  { name: "attempts.submitter-ended", rows: 1, values: () => [`worker-${one.arm_id}`, 60] },
+  {
+    name: "attempts.change",
+    rows: 1,
+    values: () => [
+      "acme",
+      one.run_id,
+      one.attempt_id,
+      "RUNNING",
+      null,
+      null,
+      null,
+      null,
+      true,
+      30,
+      false,
+      null,
+      false,
+      "service",
+    ],
+  },
+  {
+    name: "attempts.claim-submission",
+    rows: 1,
+    values: () => ["acme", one.run_id, one.attempt_id, "DEFINED", null, one.arm_id, "w", 60, null, 60, 30],
   },
   { name: "signals.buffered", rows: 1, values: () => ["acme", one.run_id, "paid"] },
   { name: "signals.by-key", rows: 1, values: () => ["acme", one.run_id, "k", one.arm_id] },
