@@ -43,4 +43,5 @@ export { createReconciler } from "./handlers/reconciler.ts";
 export { createWorker } from "./handlers/worker.ts";
 export { httpDecisionSource, type HttpDecisionSourceOptions } from "./http-decision-source.ts";
 export { loadConfig, type LoadedConfig } from "./load-config.ts";
+export { httpService, type HttpServiceOptions } from "./services/http-service.ts";
 export { workflow, type WorkflowOptions } from "./workflow.ts";
