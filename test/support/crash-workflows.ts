@@ -1,5 +1,12 @@
 import * as z from "zod";
-import { defineConfig, workflow, type Config, type StepContext, type WorkflowContext } from "ghouls";
+import {
+  defineConfig,
+  httpService,
+  workflow,
+  type Config,
+  type StepContext,
+  type WorkflowContext,
+} from "ghouls";
 
 /**
  * The workflows of the crash tests. They run in processes of their own: all that a test sees of them stands at the
@@ -9,6 +16,24 @@ import { defineConfig, workflow, type Config, type StepContext, type WorkflowCon
 function service(path: string): string {
   return `${process.env["STUB_URL"]}/${path}`;
 }
+
+/** The services of job-server.ts: one keeps keys apart and finds what it has, the other knows only what it is asked to do. */
+export function jobServicesAt(origin: string) {
+  const job = { request: z.object({ what: z.string() }), result: z.object({ done: z.string() }) };
+  const times = { delay: "1s", poll: "5s", timeout: "5s" } as const;
+  return {
+    keyed: httpService({
+      ...job,
+      ...times,
+      url: `${origin}/jobs`,
+      lookup: "authoritative",
+      submit: "idempotent",
+    }),
+    once: httpService({ ...job, ...times, url: `${origin}/once`, lookup: "advisory", submit: "once" }),
+  };
+}
+const JOBS = process.env["JOBS_ORIGIN"] ?? "http://127.0.0.1:1";
+const services = jobServicesAt(JOBS);
 
 /** Asks the service to act under the step's key. With `deaf` it goes on when it is told to stop. */
 async function act(
@@ -100,6 +125,8 @@ export const WORKFLOWS = [
     await ctx.step("never", (step) => act(ctx, "never", step));
     return results;
   }),
+  run("keyed", "resume", (ctx) => ctx.delegate("sign", services.keyed, { what: ctx.runId })),
+  run("once", "resume", (ctx) => ctx.delegate("sign", services.once, { what: ctx.runId })),
   workflow({
     name: "many",
     version: 1,
@@ -124,6 +151,8 @@ export interface CrashSettings {
   readonly functionTimeout?: string;
   readonly batchSize?: number;
   readonly poolSize?: number;
+  /** Of job-server.ts. */
+  readonly jobsOrigin?: string;
 }
 
 /** Far more than a slow machine takes: where a lease or a time must be over, the ledger's clock is moved. */
@@ -137,6 +166,8 @@ export function crashConfig(settings: CrashSettings): Config {
     workflows: WORKFLOWS,
     queues: { runs: queue, rites: queue },
     database: { poolSize },
+    services,
+    egress: { origins: [JOBS] },
     timing: { ...TIMING, lease: lease as typeof TIMING.lease },
   });
 }

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import {
   durationMs,
   isTerminalRun,
+  type AnyService,
   type QueuePort,
   type ReceivedMessage,
   type RunStatus,
@@ -55,6 +56,8 @@ export interface CrashWorldOptions {
   readonly db?: TestDatabase;
   readonly sqs?: TestQueue;
   readonly maxConnections?: number;
+  readonly services?: Readonly<Record<string, AnyService>>;
+  readonly origins?: readonly string[];
 }
 
 /** A lease and a little: after it a silent worker is judged. */

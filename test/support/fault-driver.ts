@@ -78,6 +78,7 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
       GHOULS_QUEUE_RITES_URL: options.sqs.urls["rites"],
       GHOULS_WORKER_ID: name,
       STUB_URL: options.stubUrl,
+      ...(settings.jobsOrigin === undefined ? {} : { JOBS_ORIGIN: settings.jobsOrigin }),
       CRASH_SETTINGS: JSON.stringify(settings),
     },
   });

@@ -105,6 +105,8 @@ export interface WorldOptions {
   readonly beforeOpening?: BeforeOpening;
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   readonly services?: Readonly<Record<string, AnyService>>;
+  /** Origins that these may have. */
+  readonly origins?: readonly string[];
   /** The digest of each workflow: its name and version where absent. */
   readonly digestOf?: (workflow: AnyWorkflow) => string;
 }
@@ -156,7 +158,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     decisionSources: options.decisionSources ?? {},
     delegation: {
       services: options.services ?? {},
-      egress: createDirectEgress({ services: options.services ?? {}, origins: [] }),
+      egress: createDirectEgress({ services: options.services ?? {}, origins: options.origins ?? [] }),
       publicUrl: "https://ghouls.example",
       newToken: () => randomBytes(32).toString("base64url"),
     },
