@@ -64,7 +64,7 @@ const blocked = () =>
 function at(point: string, act: () => Promise<unknown>): () => Promise<unknown> {
   let acted: Promise<unknown> | undefined;
   atStatement = async (name) => {
-    if (name !== point || acted !== undefined) return;
+    if ((name !== point && !name.startsWith(`${point} `)) || acted !== undefined) return;
     let over = false;
     acted = act().finally(() => {
       over = true;
@@ -108,6 +108,55 @@ describe("a callback in the middle of the park that takes its job over", () => {
     await world.drain();
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "SUCCEEDED", enqueueSeq: 3 });
     expect(await deliveriesMade(runId)).toBe(3);
+  });
+});
+
+/** The points that a worker passes from its park to the answer of the submission. */
+const WAY = [
+  "arms.open",
+  "attempts.open",
+  "deliveries.park",
+  "ledger.before-commit deliveries.park",
+  "ledger.after-commit deliveries.park",
+  "delegate.before-claim",
+  "attempts.claim-submission",
+  "ledger.before-commit attempts.claim-submission",
+  "ledger.after-commit attempts.claim-submission",
+  "delegate.after-claim",
+  "delegate.after-submit",
+  "attempts.lock",
+  "attempts.change",
+  "ledger.before-commit attempts.change",
+  "ledger.after-commit attempts.change",
+  "delegate.after-answer",
+] as const;
+
+describe.each(WAY)("while a job is submitted, at %s,", (point) => {
+  test("a cancel leaves nothing that acts: CANCELLED, with at most one job, which is cancelled", async () => {
+    const { runId } = await world.submit("delegates");
+    const acted = at(point, () => world.control.cancel(SOMEBODY, runId, "enough"));
+    await world.drain();
+    await acted();
+    for (let round = 0; round < 4; round += 1) {
+      await world.advance(600);
+      await world.reconcile();
+      await world.drain();
+    }
+    expect((await world.view(runId)).status).toBe("CANCELLED");
+    expect(service.jobs.size).toBeLessThanOrEqual(1);
+    for (const job of service.jobs.values())
+      expect(job).toMatchObject({ submissions: 1, state: { state: "cancelled" } });
+  });
+
+  test("a message that is handed out again submits nothing more", async () => {
+    const { runId } = await world.submit("delegates");
+    const acted = at(point, () => world.deliver([`run:${runId}:1`]));
+    await world.drain();
+    await acted();
+    expect([service.only().submissions, (await attempt()).status]).toEqual([1, "SUBMITTED"]);
+    await report(SIGNED);
+    await world.drain();
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "SUCCEEDED", enqueueSeq: 2 });
   });
 });
 
