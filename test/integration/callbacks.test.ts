@@ -29,8 +29,9 @@ async function started(
   const { runId } = await world.submit("delegates", input);
   await world.drain();
   const made = [...service.jobs.values()].find((job) => !before.has(job.key));
-  if (made?.submission.callback == null) throw new Error("nothing was submitted");
-  return { runId, submission: made.submission, token: made.submission.callback.token };
+  const callback = made?.submission.callback ?? null;
+  if (made === undefined || callback === null) throw new Error("nothing was submitted");
+  return { runId, submission: made.submission, token: callback.token };
 }
 const report = (attemptId: string, token: string | undefined, said: JobReport = SIGNED) =>
   world.attempts.report(attemptId, token, said);

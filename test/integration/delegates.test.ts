@@ -426,6 +426,11 @@ describe("an operator", () => {
         reason: "asked by telephone",
       });
       expect((await attempt()).closedBy).toBe("operator user:ada");
+      // The same word again is told the same; another is not taken.
+      expect(await resolve(attemptId, word, result)).toMatchObject({ resumed: false });
+      await expect(resolve(attemptId, word === "failed" ? "cancelled" : "failed")).rejects.toMatchObject({
+        code: "attempt_settled",
+      });
       expect(await broken()).toEqual([]);
     },
   );

@@ -35,7 +35,7 @@ export async function jobServer(): Promise<JobServer> {
     let text = "";
     request.setEncoding("utf8");
     request.on("data", (chunk: string) => (text += chunk));
-    request.on("end", async () => {
+    const answerIt = async (): Promise<void> => {
       const answer = (status: number, body?: object) =>
         response.writeHead(status).end(body === undefined ? "" : JSON.stringify(body));
       const job = jobs.get(key);
@@ -46,13 +46,15 @@ export async function jobServer(): Promise<JobServer> {
         taken.submissions += 1;
         if (job === undefined || taken.once) taken.effects += 1;
         await held;
-        return answer(202, { state: "accepted" });
+        return void answer(202, { state: "accepted" });
       }
-      if (job === undefined) return answer(404);
-      if (job.done) return answer(200, { state: "succeeded", result: { done: `${job.runId} was signed` } });
+      if (job === undefined) return void answer(404);
+      if (job.done)
+        return void answer(200, { state: "succeeded", result: { done: `${job.runId} was signed` } });
       if (request.method === "DELETE") jobs.set(key, { ...job, done: false });
-      return answer(200, { state: request.method === "DELETE" ? "cancelled" : "running" });
-    });
+      answer(200, { state: request.method === "DELETE" ? "cancelled" : "running" });
+    };
+    request.on("end", () => void answerIt());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   afterAll(async () => {

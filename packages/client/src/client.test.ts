@@ -268,3 +268,46 @@ describe("watch", () => {
     expect(waits).toEqual([1_000, 1_000]);
   });
 });
+
+describe("delegated jobs", () => {
+  const ID = "7f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f2";
+  const listed = {
+    attemptId: ID,
+    runId: RUN_ID,
+    workflow: "release-gate",
+    name: "sign",
+    status: "UNCERTAIN",
+    service: "signer",
+    executor: { adapter: "http", version: "1", digest: "d" },
+    digest: "d",
+    idempotencyKey: "ghouls-1",
+    submissions: 1,
+    uncertain: "503",
+    contradiction: null,
+    createdAt: AT,
+    acknowledgedAt: null,
+    heartbeatAt: null,
+    deadlineAt: null,
+    nextLookAt: AT,
+    closedAt: null,
+    closedBy: null,
+  };
+
+  it("are listed, read and settled", async () => {
+    const [page, view] = [
+      { attempts: [listed], nextCursor: null },
+      { ...listed, request: {}, result: null, error: null },
+    ];
+    const settled = { attemptId: ID, runId: RUN_ID, status: "FAILED", resumed: true };
+    answers = [json(page), json(view), json(settled)];
+    const client = clientOf();
+    expect(await client.listAttempts({ status: "UNCERTAIN", runId: RUN_ID })).toEqual(page);
+    expect(await client.getAttempt(ID)).toEqual(view);
+    expect(await client.resolveAttempt(ID, { outcome: "failed", reason: "asked" })).toEqual(settled);
+    expect(seen.map(({ method, url, body }) => `${method} ${url} ${body}`)).toEqual([
+      `GET /v1/attempts?status=UNCERTAIN&runId=${RUN_ID} `,
+      `GET /v1/attempts/${ID} `,
+      `POST /v1/attempts/${ID}/resolution {"outcome":"failed","reason":"asked"}`,
+    ]);
+  });
+});

@@ -72,32 +72,31 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
       const { answer, outcome } = await outcomeOf(attempt, answerOf(word), codec);
       if (answer.state === "unknown")
         throw new GhoulsError("invalid_request", answer.why, { fix: "Give a result that JSON can hold." });
-      let found: AttemptStatus = attempt.status;
+      const by = `operator ${subject}`;
+      let found = attempt;
       const changed = await ledger.attempts.change(
         attempt,
         (now) => {
-          found = now.status;
+          found = now;
           if (now.status !== "UNCERTAIN") return undefined;
-          return {
-            status: STATUS_OF[word.outcome],
-            by: `operator ${subject}`,
-            acknowledged: false,
-            missed: false,
-            nextLookSeconds: 0,
-            ...outcome,
-          };
+          const status = STATUS_OF[word.outcome];
+          return { status, by, acknowledged: false, missed: false, nextLookSeconds: 0, ...outcome };
         },
         SETTINGS,
         { actor: subject, reason: word.reason },
       );
-      if (changed === null)
+      if (changed === null) {
+        const { status, closedBy, outcomeDigest, runId } = found;
+        // The same word of the same person again: the answer to an earlier try of it may have been lost.
+        const same = closedBy === by && status === STATUS_OF[word.outcome];
+        if (same && outcomeDigest === (outcome?.outcomeDigest ?? null))
+          return { attemptId, runId, status, resumed: false };
         throw new GhoulsError(
           "attempt_settled",
-          `the attempt is ${found}: only one that is UNCERTAIN can be settled by a word`,
-          {
-            fix: "GET /v1/attempts/<id> has its state; cancel its run to have the job cancelled.",
-          },
+          `the attempt is ${status}: only one that is UNCERTAIN can be settled by a word`,
+          { fix: "GET /v1/attempts/<id> has its state; cancel its run to have the job cancelled." },
         );
+      }
       await follow(attempt, changed, deps);
       return {
         attemptId,
