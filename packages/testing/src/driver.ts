@@ -207,8 +207,10 @@ export class Driver {
 
   async #due(runIds: readonly string[] | undefined): Promise<NextDue> {
     const { scratch, script } = this.#options;
-    const next = await scratch.nextDue(runIds);
-    return { ...next, definite: earliest(next.definite, await script.nextDue(runIds)) };
+    const scripted = await script.nextDue(runIds);
+    // Who has a moment in the script need not be asked again and again until then.
+    const next = await scratch.nextDue(runIds, { polls: scripted === undefined });
+    return { ...next, definite: earliest(next.definite, scripted) };
   }
 
   #runIds(): readonly string[] | undefined {

@@ -1,5 +1,6 @@
 export type { Actor } from "./actor.ts";
 export { RunFailedError, RunWaitsError } from "./errors.ts";
+export type { ScriptedJob } from "./jobs.ts";
 export type { PublishedMessage, QueueControls } from "./queue.ts";
 export type { DecideOptions, JournaledCall, SignalOptions, TestRun } from "./run.ts";
 export type { ScriptOptions, ScriptedConsent, ScriptedSignal } from "./script.ts";

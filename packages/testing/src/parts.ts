@@ -6,6 +6,7 @@ import {
   Registry,
   createAdmission,
   createAnnouncement,
+  createAttempts,
   createConsents,
   createControl,
   createDirectEgress,
@@ -13,6 +14,7 @@ import {
   createSignals,
   reconcile,
   type Admission,
+  type AttemptService,
   type ConsentService,
   type ControlService,
   type ExecutionSettings,
@@ -23,6 +25,7 @@ import { openLedger, type Ledger } from "@ghouls/ledger";
 import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
 import type { Database } from "./database.ts";
+import { ScriptedJobs } from "./jobs.ts";
 import { TestQueue } from "./queue.ts";
 import { Workers } from "./workers.ts";
 
@@ -40,7 +43,9 @@ export interface Parts {
   readonly reads: ReadService;
   readonly consents: ConsentService;
   readonly signals: SignalService;
+  readonly attempts: AttemptService;
   readonly control: ControlService;
+  readonly jobs: ScriptedJobs;
   readonly workers: Workers;
   /** Runs the passes, where one of them has something to do now. */
   readonly reconcileIfDue: () => Promise<void>;
@@ -61,6 +66,8 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
     chance: () => 0,
   });
   const queue = new TestQueue(() => scratch.now());
+  const others = createDirectEgress({ services, origins: egress.origins });
+  const jobs = new ScriptedJobs(others, () => scratch.now());
   const registry = new Registry(
     config.workflows.map((definition) => ({ definition, digest: digestOf(definition) })),
   );
@@ -72,8 +79,8 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
     decisionSources,
     delegation: {
       services,
-      egress: createDirectEgress({ services, origins: egress.origins }),
-      publicUrl: undefined,
+      egress: jobs,
+      publicUrl: "https://ghouls.test",
       newToken: () => randomBytes(32).toString("base64url"),
     },
     logFor: ({ runId, seq }: { runId: string; seq: number }) => withFields(log, { runId, enqueueSeq: seq }),
@@ -84,6 +91,7 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
   return {
     ledger,
     queue,
+    jobs,
     admission: createAdmission({
       ...shared,
       announce: createAnnouncement({ ledger, registry, build: "test" }),
@@ -93,6 +101,7 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
     reads: createReads(shared),
     consents: createConsents({ ...shared, publisher }),
     signals: createSignals({ ...shared, publisher }),
+    attempts: createAttempts({ ...shared, publisher }),
     control: createControl({ ledger, publisher, settings }),
     workers: new Workers({ config, deps, queue }),
     reconcileIfDue: async () => {

@@ -1,7 +1,8 @@
-import { durationMs, type Duration, type Verdict, type wire } from "@ghouls/core";
-import type { ConsentService, SignalService } from "@ghouls/engine";
+import { GhoulsError, durationMs, type Duration, type Verdict, type wire } from "@ghouls/core";
+import type { AttemptService, ConsentService, SignalService } from "@ghouls/engine";
 import type { Ledger } from "@ghouls/ledger";
 import { principalOf, type Actor } from "./actor.ts";
+import type { ScriptedJob, ScriptedJobs } from "./jobs.ts";
 import { jsonTextOf } from "./json-text.ts";
 
 /** Decides each consent that fits, by itself. */
@@ -33,6 +34,8 @@ export interface ScriptOptions {
   readonly consents?: readonly ScriptedConsent[];
   /** Of one name, the first answers a run's first wait, the next its next one, and the last all further ones. */
   readonly signals?: readonly ScriptedSignal[];
+  /** Of one service, the first is its first job, the next its next one, and the last all further ones. */
+  readonly jobs?: readonly ScriptedJob[];
 }
 
 export interface ScriptParts {
@@ -40,14 +43,16 @@ export interface ScriptParts {
   readonly ledger: Pick<Ledger, "arms">;
   readonly consents: ConsentService;
   readonly signals: SignalService;
+  readonly jobs: ScriptedJobs;
+  readonly attempts: AttemptService;
   readonly nowMs: () => Promise<number>;
   /** Every run of the test. */
   readonly runIds: () => readonly string[];
 }
 
 /** @throws GhoulsError configuration_invalid for an `after` that is no duration */
-export function assertScript({ consents = [], signals = [] }: ScriptOptions): void {
-  for (const { after } of [...consents, ...signals]) if (after !== undefined) durationMs(after);
+export function assertScript({ consents = [], signals = [], jobs = [] }: ScriptOptions): void {
+  for (const { after } of [...consents, ...signals, ...jobs]) if (after !== undefined) durationMs(after);
 }
 
 interface Act {
@@ -78,6 +83,7 @@ export class Script {
     assertScript(options);
     this.#consents.push(...(options.consents ?? []));
     this.#signals.push(...(options.signals ?? []));
+    this.#parts.jobs.add(options.jobs ?? []);
   }
 
   /** Begins anew with these entries. */
@@ -87,6 +93,7 @@ export class Script {
     this.#done.clear();
     this.#waits.clear();
     this.#answered.clear();
+    this.#parts.jobs.reset();
     this.add(options);
   }
 
@@ -114,7 +121,21 @@ export class Script {
     const acts = await Promise.all(
       ids.map(async (runId) => [...(await this.#decisions(runId)), ...(await this.#signalsTo(runId))]),
     );
+    acts.push(this.#reports(ids));
     return acts.flat().filter(({ key }) => !this.#done.has(key));
+  }
+
+  /** Services call back. One that comes too late, because somebody has looked or cancelled meanwhile, is told so. */
+  #reports(runIds: readonly string[]): Act[] {
+    const { jobs, attempts } = this.#parts;
+    return jobs.ends(runIds).map(({ atMs, report, submission: { attemptId, callback } }) => ({
+      key: attemptId,
+      atMs,
+      carryOut: () =>
+        attempts.report(attemptId, callback?.token, report).catch((error: unknown) => {
+          if (!(error instanceof GhoulsError) || error.code !== "attempt_settled") throw error;
+        }),
+    }));
   }
 
   async #decisions(runId: string): Promise<Act[]> {

@@ -1,4 +1,5 @@
 import { GhoulsError, sqlStates } from "@ghouls/core";
+import { FINAL_ATTEMPT, LIVING_ATTEMPT } from "../attempts/attempt.ts";
 import { Connections, type Held } from "../connection/connections.ts";
 import { DEADLINE_STATES } from "../waits/deadlines.ts";
 import { migrate } from "./migrate.ts";
@@ -19,8 +20,11 @@ export interface ScratchLedger {
   advance(milliseconds: number): Promise<void>;
   /** Moves it forward to a moment; a moment that has passed leaves it. */
   advanceTo(epochMs: number): Promise<void>;
-  /** What of these runs is due next, of all runs where none are named. What is due already does not count. */
-  nextDue(runIds?: readonly string[]): Promise<NextDue>;
+  /**
+   * What of these runs is due next, of all runs where none are named. What is due already does not count, nor do looks at
+   * jobs that services have where `polls` is false.
+   */
+  nextDue(runIds?: readonly string[], options?: { readonly polls?: boolean }): Promise<NextDue>;
   /** Forgets every run, and sets the clock back to the server's. */
   empty(): Promise<void>;
   /** Drops the schema, and closes its connections. */
@@ -96,6 +100,19 @@ from (
   select c.next_look_at, false
   from ghouls.consents c
   where c.status = 'PENDING' and c.source is not null and ${OF_THESE("c.run_id")}
+  union all
+  select t.next_look_at, false
+  from ghouls.attempts t
+  where t.status not in (${sqlStates(FINAL_ATTEMPT)}) and ${OF_THESE("t.run_id")}
+    and ($2::boolean or t.status not in (${sqlStates(LIVING_ATTEMPT)}))
+  union all
+  select t.heartbeat_at + t.heartbeat_seconds * interval '1 second', true
+  from ghouls.attempts t
+  where t.status in (${sqlStates(LIVING_ATTEMPT)}) and ${OF_THESE("t.run_id")}
+  union all
+  select t.deadline_at, true
+  from ghouls.attempts t
+  where t.status not in (${sqlStates(FINAL_ATTEMPT)}) and t.cancel_asked_at is null and ${OF_THESE("t.run_id")}
 ) as due
 where due_at > ghouls.clock()`;
 
@@ -166,8 +183,8 @@ export async function createScratchLedger(options: ScratchOptions): Promise<Scra
         [epochMs],
       );
     },
-    nextDue: async (runIds) => {
-      const [row] = await inSchema(NEXT_DUE, [runIds ?? null]);
+    nextDue: async (runIds, { polls = true } = {}) => {
+      const [row] = await inSchema(NEXT_DUE, [runIds ?? null, polls]);
       const moment = (value: unknown) => (value === null ? undefined : Number(value));
       return {
         definite: moment(row?.["definite"]),
