@@ -7,7 +7,7 @@ import type { Environment } from "./environment.ts";
 /** A delegation that a process has opened. */
 export interface OpenDelegation {
   readonly delegation: Delegation;
-  close(): void;
+  readonly close: () => void;
 }
 
 /**
