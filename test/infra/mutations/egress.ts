@@ -1,3 +1,4 @@
+import type { Graph } from "@ghouls/localstack-utils";
 import { inputs, statement, text, variable, all, waitsForNo, without, type Mutation } from "./mutation.ts";
 import { wanted } from "./permissions.ts";
 
@@ -13,8 +14,14 @@ const PATTERNS = "no action is a pattern, and no resource that nobody has argued
 const SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ghouls/application-AbCdEf";
 const QUEUE = "arn:aws:sqs:us-east-1:123456789012:q";
 const TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/t";
-const FUNCTION = `arn:aws:lambda:us-east-1:123456789012:function:crypt-test-${EGRESS}-bdvfbzta`;
 
+/** Lets a role invoke the function that the graph has. @param version ":1", or nothing */
+const mayInvoke =
+  (role: string, version = "") =>
+  (graph: Graph): Graph => {
+    const arn = graph.resources.find(({ name }) => name === EGRESS)?.state["arn"] as string;
+    return statement(role, allows("lambda:InvokeFunction", arn + version))(graph);
+  };
 const allows = (Action: string, Resource: string) => ({ Effect: "Allow", Action, Resource });
 
 export const EGRESS_MUTATIONS: readonly Mutation[] = [
@@ -58,7 +65,7 @@ export const EGRESS_MUTATIONS: readonly Mutation[] = [
     check: PERMISSIONS,
     of: "services",
     what: "the api may invoke the egress function's version",
-    change: statement("GhoulsApiRole", allows("lambda:InvokeFunction", `${FUNCTION}:1`)),
+    change: mayInvoke("GhoulsApiRole", ":1"),
   },
   {
     check: PERMISSIONS,
@@ -70,14 +77,14 @@ export const EGRESS_MUTATIONS: readonly Mutation[] = [
     check: ASKING,
     of: "services",
     what: "the api may invoke it, and somebody has written that down",
-    change: statement("GhoulsApiRole", allows("lambda:InvokeFunction", FUNCTION)),
+    change: mayInvoke("GhoulsApiRole"),
     expect: wanted("GhoulsApi", `lambda:InvokeFunction on ${EGRESS}`),
   },
   {
     check: ASKING,
     of: "services",
     what: "the admission knows where it is",
-    change: variable("GhoulsAdmissionFunction", "GHOULS_EGRESS_FUNCTION", FUNCTION),
+    change: variable("GhoulsAdmissionFunction", "GHOULS_EGRESS_FUNCTION", "egress"),
   },
   {
     check: ASKING,
