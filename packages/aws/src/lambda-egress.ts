@@ -1,6 +1,6 @@
-import type { LambdaClient } from "@aws-sdk/client-lambda";
 import { readJobAnswer, type Clock, type Egress, type EgressEvent, type FaultInjector } from "@ghouls/core";
-import { clientSettings, type AwsConnection } from "./connection.ts";
+import type { AwsConnection } from "./connection.ts";
+import type { Invoked, LambdaInvoker } from "./lambda-invoker.ts";
 
 export interface LambdaEgressOptions extends Omit<AwsConnection, "maxAttempts" | "requestTimeoutMs"> {
   /** Name or ARN of the egress function. */
@@ -17,54 +17,42 @@ export interface LambdaEgress extends Egress {
 /** What the function may take beyond the question's own time: to let go of it, and to say so. */
 const MARGIN_MS = 3_000;
 
-const TIMES = { connectionTimeoutMs: 1_000, requestTimeoutMs: MARGIN_MS };
-
 /**
  * Questions to services leave from a function of their own, which has no right in the database, the queues or the table.
  * An invocation is sent once: a retry would be a second submission.
  */
 export function openLambdaEgress(options: LambdaEgressOptions): LambdaEgress {
-  const { function: name, clock, faults } = options;
-  let client: Promise<LambdaClient> | undefined;
-  const api = async (): Promise<LambdaClient> => {
-    const sdk = await import("./lambda-client.ts");
-    return new sdk.LambdaClient(clientSettings({ ...options, maxAttempts: 1 }, TIMES));
+  const { clock, faults } = options;
+  let invoker: Promise<LambdaInvoker> | undefined;
+  const open = async (): Promise<LambdaInvoker> => {
+    // The SDK is loaded by the first question, since it is half of a cold start.
+    const { openInvoker } = await import("./lambda-invoker.ts");
+    return openInvoker(options, options.function);
   };
   return {
     ask: async (service, question, timeoutMs) => {
-      const lambda = await (client ??= api());
+      const lambda = await (invoker ??= open());
       await faults("egress.before-ask", service);
-      const untilMs = clock.wallMs() + timeoutMs;
-      const event: EgressEvent = { service, question, timeoutMs, untilMs };
-      const said = await invoke(lambda, name, event);
+      const event: EgressEvent = { service, question, timeoutMs, untilMs: clock.wallMs() + timeoutMs };
+      const invoked = await lambda.invoke(JSON.stringify(event), timeoutMs + MARGIN_MS);
       await faults("egress.after-ask", service);
-      return readJobAnswer(said);
+      return readJobAnswer(answerOf(invoked));
     },
     close: () => {
-      // One that could not be made has told whoever asked.
-      void client?.then(
+      // One that could not be opened has told whoever asked.
+      void invoker?.then(
         (lambda) => lambda.destroy(),
         () => undefined,
       );
-      client = undefined;
+      invoker = undefined;
     },
   };
 }
 
 /** @throws Error where the function did not answer: nobody knows whether the question was put. It holds nothing of it. */
-async function invoke(lambda: LambdaClient, name: string, event: EgressEvent): Promise<unknown> {
-  const sdk = await import("./lambda-client.ts");
-  const patience = event.timeoutMs + MARGIN_MS;
-  const { FunctionError, Payload } = await lambda.send(
-    new sdk.InvokeCommand({
-      FunctionName: name,
-      InvocationType: "RequestResponse",
-      Payload: Buffer.from(JSON.stringify(event)),
-    }),
-    { requestTimeout: patience, abortSignal: AbortSignal.timeout(patience) },
-  );
-  const said = readJson(Payload?.transformToString() ?? "");
-  if (FunctionError !== undefined) throw new Error(`the egress function failed: ${typeOf(said)}`);
+function answerOf({ failed, text }: Invoked): unknown {
+  const said = readJson(text);
+  if (failed) throw new Error(`the egress function failed: ${typeOf(said)}`);
   if (said === undefined) throw new Error("the egress function answered what is no JSON");
   return said;
 }

@@ -1,12 +1,16 @@
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { noFaults, type AnyService } from "@ghouls/core";
+import { defineConfig } from "./config.ts";
 import { openDelegation } from "./delegation.ts";
-import { processClock } from "./runtime.ts";
+import { openRuntime, processClock } from "./runtime.ts";
 
-const JOB = { tenantId: "acme", runId: "r", attemptId: "a", idempotencyKey: "k" };
+const QUESTION = {
+  kind: "lookUp",
+  job: { tenantId: "acme", runId: "r", attemptId: "a", idempotencyKey: "k" },
+} as const;
 const lookUp = vi.fn<AnyService["lookUp"]>(async () => ({ state: "running" }));
 const signer: AnyService = {
   adapter: "test",
@@ -20,50 +24,74 @@ const signer: AnyService = {
   lookUp,
   cancel: async () => ({ state: "cancelled" }),
 };
-const config = { services: { signer }, egress: { origins: ["http://127.0.0.1:4801"] } };
-const parts = { clock: processClock, faults: noFaults };
-const environment = {
-  egressFunction: undefined,
-  endpoint: undefined,
-  onLambda: false,
-  publicUrl: "https://api.example",
-  region: "us-east-1",
-};
+const config = defineConfig({
+  workflows: [],
+  services: { signer },
+  egress: { origins: ["http://127.0.0.1:4801"] },
+});
+
+let server: Server;
+let endpoint: string;
+beforeEach(async () => {
+  lookUp.mockClear();
+  vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
+  vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
+  server = createServer((request, response) => {
+    request.resume();
+    request.on("end", () => response.end('{"state":"accepted"}'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  server.closeAllConnections();
+  await new Promise<void>((resolve) => void server.close(() => resolve()));
+});
 
 describe("questions to services leave", () => {
   it.each([
-    [false, config.egress.origins],
-    [true, []],
-  ])(
-    "from this process where no function is named for them; on Lambda (%s) without origins",
-    async (onLambda, origins) => {
-      const opened = openDelegation(config, { ...environment, onLambda }, parts);
-      lookUp.mockClear();
-      const answer = await opened.delegation.egress.ask("signer", { kind: "lookUp", job: JOB }, 5_000);
-      expect(answer).toEqual({ state: "running" });
-      expect(lookUp).toHaveBeenCalledWith(JOB, expect.objectContaining({ origins }));
-      expect(opened.delegation).toMatchObject({ services: { signer }, publicUrl: "https://api.example" });
-      opened.close();
-    },
-  );
+    ["with the configuration's origins", false, config.egress.origins],
+    ["on Lambda with none: its own Runtime API listens there", true, []],
+  ])("from this process where no function is named for them, %s", async (_how, onLambda, origins) => {
+    const { delegation, close } = openDelegation(
+      config,
+      { egressFunction: undefined, endpoint, onLambda, publicUrl: undefined, region: "us-east-1" },
+      { clock: processClock, faults: noFaults },
+    );
+    expect(await delegation.egress.ask("signer", QUESTION, 5_000)).toEqual({ state: "running" });
+    expect(lookUp).toHaveBeenCalledWith(QUESTION.job, expect.objectContaining({ origins }));
+    close();
+  });
 
-  it("from the function that is named, and its connections end with the process's others", async () => {
-    vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
-    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
-    const server = createServer((request, response) => {
-      request.resume();
-      request.on("end", () => response.end('{"state":"accepted"}'));
+  it("from the function that the environment names, and its connections end with the runtime", async () => {
+    const runtime = await openRuntime(config, {
+      variables: {
+        DATABASE_URL: "postgres://nobody@127.0.0.1:1/nowhere",
+        AWS_ENDPOINT_URL: endpoint,
+        GHOULS_EGRESS_FUNCTION: "egress",
+        GHOULS_PUBLIC_URL: "https://api.example",
+      },
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const opened = openDelegation(config, { ...environment, endpoint, egressFunction: "egress" }, parts);
-    lookUp.mockClear();
-    const answer = await opened.delegation.egress.ask("signer", { kind: "lookUp", job: JOB }, 5_000);
+    expect(runtime.delegation).toMatchObject({ services: { signer }, publicUrl: "https://api.example" });
+    const closed = new Promise<void>((resolve) => {
+      server.on("connection", (socket) => socket.on("close", () => resolve()));
+    });
+    const answer = await runtime.delegation.egress.ask("signer", QUESTION, 5_000);
     expect(answer).toEqual({ state: "accepted" });
     expect(lookUp).not.toHaveBeenCalled();
-    opened.close();
-    // It ends only when no connection is left.
-    await new Promise<void>((resolve) => void server.close(() => resolve()));
-    vi.unstubAllEnvs();
+    await runtime.close();
+    await closed;
+  });
+
+  it.each([
+    ["GHOULS_EGRESS_FUNCTION", ""],
+    ["GHOULS_PUBLIC_URL", "ftp://api.example"],
+  ])("from nowhere where %s is no such thing", async (name, value) => {
+    const variables = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/nowhere", [name]: value };
+    await expect(openRuntime(config, { variables })).rejects.toMatchObject({
+      code: "configuration_invalid",
+      fix: expect.stringContaining(name),
+    });
   });
 });
