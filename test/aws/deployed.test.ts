@@ -318,10 +318,17 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
     });
   });
 
-  test("what the functions have logged can be read", async () => {
-    const groups = new Set<string>();
-    for await (const { group } of cloud.logs()) groups.add(group);
-    expect([...groups]).toEqual(expect.arrayContaining(["admission", "egress", "worker-runs", "reconciler"]));
+  test("what the functions have logged can be read; of a question it is its kind and state, and nothing that it carried", async () => {
+    const groups = new Map<string, string>();
+    for await (const { group, text } of cloud.logs())
+      groups.set(group, `${groups.get(group) ?? ""}${text}\n`);
+    expect([...groups.keys()]).toEqual(
+      expect.arrayContaining(["admission", "egress", "worker-runs", "reconciler"]),
+    );
+    const said = groups.get("egress") ?? "";
+    expect(said).toContain('"service":"stonemason","kind":"submit","state":"accepted"');
+    for (const order of mason.all()) expect(said).not.toContain(order.key);
+    expect(said).not.toMatch(/"name":"(Ada|Grace)"|callback|127\.0\.0\.1|169\.254/);
   });
 
   test("the invariants hold of all that has been driven", async () => {
