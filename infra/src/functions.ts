@@ -1,5 +1,6 @@
 import { relative } from "node:path";
 import type { DeploymentPlan } from "@ghouls/functions";
+import type { EgressOptions } from "./options.ts";
 import { logicalName, type Components, type Value } from "./platform.ts";
 import type { Project } from "./project.ts";
 import type { References } from "./references.ts";
@@ -14,6 +15,7 @@ export interface FunctionParts {
   readonly vpc:
     | { readonly privateSubnets: Value<string[]>; readonly securityGroups: Value<string[]> }
     | undefined;
+  readonly egress: EgressOptions | undefined;
 }
 
 /** Lambda alone: the component's own trust policy lets every principal of the account in as well. */
@@ -40,9 +42,17 @@ export function makeLogs({ aws }: Components, plan: DeploymentPlan, references: 
  */
 export function makeFunction(
   plan: FunctionPlan,
-  { components: { sst }, project, references, vpc }: FunctionParts,
+  parts: FunctionParts,
   after: readonly $util.Resource[] = [],
 ): Fn {
+  const {
+    components: { sst },
+    project,
+    references,
+    vpc,
+  } = parts;
+  const own = plan.entry === "egress" ? parts.egress : undefined;
+  const environment = { ...ownVariables(own), ...references.fillAll(plan.environment) };
   const bundle = project.built.functions.find(({ entry }) => entry === plan.entry);
   if (bundle === undefined) throw new Error(`the build has no ${plan.entry}`);
   const made = new sst.aws.Function(logicalName(plan.id), {
@@ -52,17 +62,11 @@ export function makeFunction(
     architecture: plan.architecture,
     timeout: `${plan.timeoutSeconds} seconds`,
     memory: `${plan.memoryMb} MB`,
-    environment: references.fillAll(plan.environment),
-    permissions: plan.statements.map(({ actions, resources, conditions }) => ({
-      actions: [...actions],
-      resources: resources.map((resource) => references.fill(resource)),
-      ...(conditions === undefined
-        ? {}
-        : { conditions: conditions.map((one) => ({ ...one, values: [...one.values] })) }),
-    })),
+    environment,
+    permissions: [...plannedPermissions(plan, references), ...ownPermissions(own)],
     logging: { logGroup: references.fill(`\${function.${plan.id}.log.name}`) },
     ...(plan.reserved === null ? {} : { concurrency: { reserved: plan.reserved } }),
-    ...(vpc === undefined ? {} : { vpc }),
+    ...(vpc === undefined || !plan.connects ? {} : { vpc }),
     dev: false,
     transform: {
       // What a component depends on does not reach the resources inside it.
@@ -75,7 +79,7 @@ export function makeFunction(
       },
       // The component adds a key for links, and there are none.
       function: (args, options) => {
-        args.environment = { variables: references.fillAll(plan.environment) };
+        args.environment = { variables: environment };
         options.dependsOn = [...after];
       },
     },
@@ -83,4 +87,30 @@ export function makeFunction(
   references.set(`function.${plan.id}.arn`, made.arn);
   references.set(`function.${plan.id}.name`, made.name);
   return made;
+}
+
+function plannedPermissions({ statements }: FunctionPlan, references: References) {
+  return statements.map(({ actions, resources, conditions }) => ({
+    actions: [...actions],
+    resources: resources.map((resource) => references.fill(resource)),
+    ...(conditions === undefined
+      ? {}
+      : { conditions: conditions.map((one) => ({ ...one, values: [...one.values] })) }),
+  }));
+}
+
+function ownPermissions({ permissions = [] }: EgressOptions = {}) {
+  return permissions.map(({ actions, resources }) => ({
+    actions: [...actions],
+    resources: resources.map((resource) => resource as Value<string>),
+  }));
+}
+
+/** @throws Error for a connection string: nothing that leaves from here may reach the database */
+function ownVariables({ environment = {} }: EgressOptions = {}): Record<string, Value<string>> {
+  const connection = Object.keys(environment).find((name) => /^(DATABASE|GHOULS)_/.test(name));
+  if (connection === undefined) return environment as Record<string, Value<string>>;
+  throw new Error(
+    `egress.environment names ${connection}, which is not for this function: it has no way to the database.\n  Fix: give it what the services need, under names of your own.`,
+  );
 }

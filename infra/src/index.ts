@@ -1,7 +1,8 @@
+import type { DeploymentPlan } from "@ghouls/functions";
 import { deploy, functionOf } from "./deploy.ts";
 import { makeAlarms, makeDashboard } from "./alarms.ts";
 import { makeLogs } from "./functions.ts";
-import { makeHttp } from "./http.ts";
+import { makeHttp, routeHttp } from "./http.ts";
 import { makeEndpoints } from "./network.ts";
 import type { GhoulsOptions, GhoulsOutputs, Platform } from "./options.ts";
 import { nameGiven, planOptionsOf } from "./plan-options.ts";
@@ -14,6 +15,7 @@ import { makeTable } from "./table.ts";
 
 export type {
   DatabaseOptions,
+  EgressOptions,
   GhoulsOptions,
   GhoulsOutputs,
   Input,
@@ -33,13 +35,21 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
   nameGiven(options, references);
   const project = readProject(options.config, planOptionsOf(options), options.built);
   const { plan } = project;
+  refuseIdleEgress(options, plan);
   references.set("build", project.built.build);
 
   if (options.vpc !== undefined) makeEndpoints(components, plan, options.vpc);
   const table = makeTable(components, plan, references);
   const queues = makeQueues(components, plan, references);
   makeLogs(components, plan, references);
-  const functions = deploy(plan, { components, project, references, vpc: vpcOf(options) });
+  const api = makeHttp(components, plan, references);
+  const functions = deploy(plan, {
+    components,
+    project,
+    references,
+    vpc: vpcOf(options),
+    egress: options.egress,
+  });
 
   const outside = (options.senders ?? []) as readonly Value<string>[];
   for (const queue of queues) {
@@ -47,7 +57,7 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
     const senders = queue.plan.senders.map((id) => functionOf(functions, id).nodes.role.arn);
     guardQueue(components, queue, [...senders, ...outside]);
   }
-  const api = makeHttp(components, plan, functions, references);
+  routeHttp(api, plan, functions);
   makeSchedule(components, plan, functions);
   makeAlarms(components, plan, references, options.alarms?.topic as Value<string> | undefined);
   makeDashboard(components, plan, references);
@@ -57,6 +67,14 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
     queues: Object.fromEntries(queues.map(({ plan: { name }, queue }) => [name, queue.url])),
     connections: plan.connections.worst,
   };
+}
+
+/** @throws Error where something is given to an egress function that is not made */
+function refuseIdleEgress({ egress }: GhoulsOptions, { functions }: DeploymentPlan): void {
+  if (egress === undefined || functions.some(({ entry }) => entry === "egress")) return;
+  throw new Error(
+    "egress is given, and the configuration names no service: there is no egress function.\n  Fix: name a service in services, or leave egress out.",
+  );
 }
 
 function vpcOf({ vpc }: GhoulsOptions) {

@@ -44,6 +44,20 @@ export interface VpcOptions {
   readonly endpoints?: boolean;
 }
 
+/** What the egress function has of the project's own; it is made where the configuration names services. */
+export interface EgressOptions {
+  /**
+   * Variables of the egress function alone, such as an address of a service. They stand in the state and in the console of
+   * AWS: a secret is better read from Secrets Manager by the service's `headers()`, with a permission for it.
+   */
+  readonly environment?: Readonly<Record<string, Input<string>>>;
+  /** What its role may do beside its log, such as `secretsmanager:GetSecretValue` on the ARN of a secret. */
+  readonly permissions?: readonly {
+    readonly actions: readonly string[];
+    readonly resources: readonly Input<string>[];
+  }[];
+}
+
 export interface GhoulsOptions {
   /** Path of ghouls.config.ts from the project's root. */
   readonly config: string;
@@ -54,6 +68,7 @@ export interface GhoulsOptions {
   readonly built?: string | undefined;
   readonly database: DatabaseOptions;
   readonly vpc?: VpcOptions;
+  readonly egress?: EgressOptions;
   readonly concurrency?: {
     /** The account's limit of concurrent executions; 10 by default, which is what a new account has. */
     readonly account?: number;
@@ -61,7 +76,7 @@ export interface GhoulsOptions {
     readonly reserved?: Readonly<Record<string, number>>;
   };
   /** MB of memory by kind of function. */
-  readonly memory?: Partial<Record<"http" | "worker" | "reconciler" | "deploy", number>>;
+  readonly memory?: Partial<Record<"http" | "worker" | "reconciler" | "deploy" | "egress", number>>;
   /** Requests a second, and at once, that API Gateway lets through. */
   readonly throttle?: { readonly rate?: number; readonly burst?: number };
   /** Days that logs are kept; 30 by default. */

@@ -29,6 +29,8 @@ export interface Cloud {
   deploy(onMade?: UpOptions["onMade"]): Promise<Stack>;
   /** Waits until a statement finds a row. */
   seen(text: string, values: unknown[]): Promise<void>;
+  /** What the endpoint calls a function of the graph. */
+  nameOf(name: string): string;
   /** Digest of the code that a function has. */
   codeOf(name: string): Promise<string>;
   takeDown(): Promise<number>;
@@ -54,7 +56,8 @@ export interface Cloud {
 
 const REGION = "us-east-1";
 
-export function deployedCloud(): Cloud {
+/** @param environment of sst.config.ts, read before each deploy */
+export function deployedCloud(environment: () => Readonly<Record<string, string>>): Cloud {
   let cluster: Cluster;
   let project: Project;
   let stack: Stack;
@@ -71,6 +74,7 @@ export function deployedCloud(): Cloud {
       ...options,
       databaseUrl: urlOf(APPLICATION),
       migrationDatabaseUrl: urlOf(MIGRATOR),
+      env: environment(),
       ...(onMade === undefined ? {} : { onMade }),
     });
     return stack;
@@ -95,6 +99,9 @@ export function deployedCloud(): Cloud {
     clients.destroy();
     project?.remove();
   });
+
+  const nameOf: Cloud["nameOf"] = (name) =>
+    stack.made.find(({ urn }) => urn.endsWith(`::${name}`))?.keys["name"] ?? "";
 
   const ask: Cloud["ask"] = async (method, path, body, token = TOKEN) => {
     const answer = await fetch(`${stack.apiUrl}${path}`, {
@@ -125,9 +132,9 @@ export function deployedCloud(): Cloud {
     seen: async (text, values) => {
       await until(text, async () => (await query(text, values)).length > 0);
     },
+    nameOf,
     codeOf: async (name) => {
-      const made = stack.made.find(({ urn }) => urn.endsWith(`::${name}`));
-      const { Configuration } = await clients.lambda.getFunction({ FunctionName: made?.keys["name"] ?? "" });
+      const { Configuration } = await clients.lambda.getFunction({ FunctionName: nameOf(name) });
       return Configuration?.CodeSha256 ?? "";
     },
     takeDown: () => down(options),

@@ -1,4 +1,5 @@
 import type { Project } from "../infra/project.ts";
+import { STONEMASON } from "./stonemason.ts";
 
 /** What the tests deploy: this repository's example, and workflows that wait, vanish and are cancelled. */
 
@@ -15,6 +16,7 @@ export const SST_CONFIG = `export default $config({
         migrationSecret: process.env.GHOULS_MIGRATION_DATABASE_SECRET_ARN,
         applicationRole: "test_app",
       },
+      egress: { environment: { STONEMASON_URL: process.env.STONEMASON_URL } },
     });
   },
 });
@@ -74,21 +76,34 @@ export const vanish = workflow({
 });
 `;
 
+const DELEGATED = `import { workflow } from "ghouls";
+import * as z from "zod";
+import { stonemason } from "./stonemason.ts";
+
+export const delegated = workflow({
+  name: "delegated", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
+  run: (ctx, { name }) => ctx.delegate("engrave", stonemason, { name }, { deadline: "1h" }),
+});
+`;
+
 /** @param farewell whether it has the workflow that a second deploy brings */
 function configWith(farewell: boolean): string {
   return `import { defineConfig } from "ghouls";
 import { releaseGate } from "@ghouls/workflows";
 import { hello } from "./hello.ts";
 import { asks, naps, procession, vanish } from "./slow.ts";
+import { delegated } from "./delegated.ts";
+import { stonemason } from "./stonemason.ts";
 ${farewell ? `import { farewell } from "./farewell.ts";` : ""}
 export default defineConfig({
-  workflows: [hello, asks, naps, procession, vanish, releaseGate${farewell ? ", farewell" : ""}],
+  workflows: [hello, asks, naps, procession, vanish, delegated, releaseGate${farewell ? ", farewell" : ""}],
+  services: { stonemason },
   queues: {
     runs: { batchSize: 5, concurrency: 2, functionTimeout: "15s" },
     slow: { batchSize: 1, concurrency: 2, functionTimeout: "15s" },
     rites: { batchSize: 1, concurrency: 2, functionTimeout: "5m" },
   },
-  timing: { lease: "20s", beat: "2s", actsMargin: "1s", maxLosses: 3 },
+  timing: { lease: "20s", beat: "2s", actsMargin: "5s", maxLosses: 3 },
   build: { external: ["@cyclonedx/cyclonedx-library"] },
   auth: async (token) => token === ${JSON.stringify(TOKEN)}
     ? { tenantId: "acme", subject: "user:ada", roles: ["operator"] } : undefined,
@@ -100,6 +115,8 @@ export default defineConfig({
 export function writeFirst(project: Project): void {
   project.write("hello.ts", greeting("hello"));
   project.write("slow.ts", SLOW);
+  project.write("delegated.ts", DELEGATED);
+  project.write("stonemason.ts", STONEMASON);
   project.write("ghouls.config.ts", configWith(false));
 }
 

@@ -2,13 +2,15 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import type { wire } from "@ghouls/core";
+import { openLambdaEgress } from "@ghouls/aws";
+import { noFaults, type wire } from "@ghouls/core";
 import { asMigrator, makeKey } from "../support/keys.ts";
 import { until } from "../support/wait.ts";
 import { ROOT } from "../infra/project.ts";
 import { deployedCloud } from "./cloud.ts";
 import { TOKEN, writeSecond } from "./deployed-project.ts";
 import { standing } from "./standing.ts";
+import { stonemason } from "./stonemason.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ghouls-aws-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -22,7 +24,8 @@ interface Delivery {
 
 describe.skipIf(inject("emulator") === null)("deployed", () => {
   const before = standing();
-  const cloud = deployedCloud();
+  const mason = stonemason();
+  const cloud = deployedCloud(() => ({ STONEMASON_URL: mason.url }));
   const deliveriesOf = (runId: string) =>
     cloud.rows<Delivery>(
       "select seq, cause, status, outcome from ghouls.deliveries where run_id = $1 order by seq",
@@ -31,7 +34,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
 
   test("every function, route, queue and alarm of the graph stands there", () => {
     const count = (type: string) => cloud.stack.made.filter((one) => one.type.endsWith(`:${type}`)).length;
-    // Admission, api, three workers, reconciler, migrate and preflight.
+    // Admission, api, egress, three workers, reconciler, migrate and preflight.
     expect({
       functions: count("Function"),
       routes: count("Route"),
@@ -42,14 +45,14 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       tables: count("Table"),
       alarms: count("MetricAlarm"),
     }).toEqual({
-      functions: 8,
+      functions: 9,
       routes: 18,
       queues: 6,
       mappings: 3,
       steps: 2,
       schedules: 1,
       tables: 1,
-      alarms: 22,
+      alarms: 24,
     });
   });
 
@@ -107,6 +110,82 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
     await asMigrator(cloud, (keys) => keys.revoke(keyId, { actor: null, reason: "by a test" }));
     expect(await list(text)).toMatchObject({ status: 401 });
     expect(await list(TOKEN)).toMatchObject({ status: 200 });
+  });
+
+  describe("a question to a service", () => {
+    const job = {
+      tenantId: "acme",
+      runId: "0b0c7e9e-7d1c-4c39-9c53-0a4b7e1f2d3c",
+      attemptId: "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1",
+      idempotencyKey: "asked directly",
+    };
+    const submission = { ...job, requestText: '{"name":"Ada"}', callback: null };
+    const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
+    const egress = () =>
+      openLambdaEgress({
+        region: "us-east-1",
+        endpoint: inject("emulator") ?? "",
+        credentials: { accessKeyId: "test", secretAccessKey: "test" },
+        function: cloud.nameOf("GhoulsEgressFunction"),
+        clock,
+        faults: noFaults,
+      });
+
+    const variablesOf = async (name: string) => {
+      const { Environment } = await cloud.clients.lambda.getFunctionConfiguration({
+        FunctionName: cloud.nameOf(name),
+      });
+      return Environment?.Variables ?? {};
+    };
+
+    test("is asked by workers through a function that is told of no database, queue or table", async () => {
+      expect(await variablesOf("GhoulsEgressFunction")).toEqual({
+        GHOULS_BUILD: expect.any(String),
+        STONEMASON_URL: mason.url,
+      });
+      const worker = await variablesOf("GhoulsWorkerRunsFunction");
+      expect(worker["GHOULS_PUBLIC_URL"]).toBe(cloud.stack.apiUrl);
+      expect(worker["GHOULS_EGRESS_FUNCTION"]).toMatch(
+        new RegExp(`:function:${cloud.nameOf("GhoulsEgressFunction")}$`),
+      );
+      expect(worker).not.toHaveProperty("STONEMASON_URL");
+      expect(await variablesOf("GhoulsApiFunction")).not.toHaveProperty("GHOULS_EGRESS_FUNCTION");
+    });
+
+    test("leaves from there, and what the service says comes back", async () => {
+      const opened = egress();
+      const answer = await opened.ask("stonemason", { kind: "submit", job: submission }, 60_000);
+      expect(answer).toEqual({ state: "accepted" });
+      const orders = mason.ordered("asked directly");
+      expect(orders).toHaveLength(1);
+      expect(orders[0]).toMatchObject({
+        body: { name: "Ada" },
+        headers: { "x-sent-by": cloud.nameOf("GhoulsEgressFunction") },
+      });
+      const found = await opened.ask("stonemason", { kind: "lookUp", job }, 60_000);
+      expect(found).toEqual({ state: "accepted" });
+      const unknown = { ...job, idempotencyKey: "never submitted" };
+      expect(await opened.ask("stonemason", { kind: "lookUp", job: unknown }, 60_000)).toEqual({
+        state: "absent",
+      });
+      opened.close();
+    });
+
+    test("that nobody of this deployment would ask is refused, and nothing is sent", async () => {
+      const before = mason.all().length;
+      const opened = egress();
+      const asked = opened.ask("another", { kind: "submit", job: submission }, 60_000);
+      await expect(asked).rejects.toThrow("the egress function failed");
+      opened.close();
+      const { FunctionError, Payload } = await cloud.clients.lambda.invoke({
+        FunctionName: cloud.nameOf("GhoulsEgressFunction"),
+        Payload: Buffer.from('{"service":"stonemason","url":"http://169.254.169.254/"}'),
+      });
+      expect(FunctionError).toBeDefined();
+      expect(Payload?.transformToString()).toContain("the event is no question to a service");
+      expect(Payload?.transformToString()).not.toContain("169.254");
+      expect(mason.all()).toHaveLength(before);
+    });
   });
 
   // The scheduled reconciler comes once a minute: it is waited for once for all of these.
@@ -181,6 +260,31 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       expect(deliveries.map(({ outcome }) => outcome)).toEqual(["parked", "done"]);
     });
 
+    test("a delegated job leaves from the egress function once, and its callback through the API ends the run", async () => {
+      const { runId } = await cloud.submit("delegated", { name: "Grace" });
+      const named = () => mason.all().filter(({ body }) => (body as { name: string }).name === "Grace");
+      const [order] = await until("the job at the service", () => (named().length > 0 ? named() : undefined));
+      expect(order?.headers).toMatchObject({
+        "x-sent-by": cloud.nameOf("GhoulsEgressFunction"),
+      });
+      if (order === undefined) throw new Error("it is there");
+      const { "x-callback-url": url } = order.headers;
+      expect(url).toMatch(/\/v1\/attempts\/[^/]+\/callback$/);
+      expect(String(url).startsWith(`${cloud.stack.apiUrl}/v1/`)).toBe(true);
+      const forged = { ...order, headers: { ...order.headers, "x-callback-token": "forged" } };
+      const report = { state: "succeeded", result: { stone: "here lies Grace" } };
+      expect(await mason.report(forged, report)).toMatchObject({ status: 401 });
+      expect((await mason.report(order, report)).status).toBeLessThan(300);
+      const view = await cloud.ended(runId, "DONE");
+      expect(view.output).toMatchObject({ outcome: "SUCCEEDED", result: { stone: "here lies Grace" } });
+      expect(named()).toHaveLength(1);
+      const deliveries = await deliveriesOf(runId);
+      expect(deliveries.map(({ cause, outcome }) => [cause, outcome])).toEqual([
+        ["admitted", "parked"],
+        ["resumed", "done"],
+      ]);
+    });
+
     test("a run that sleeps is woken by a message with a delay", async () => {
       const { runId } = await cloud.submit("naps", {});
       expect((await cloud.ended(runId, "DONE")).output).toBe("woke");
@@ -214,10 +318,17 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
     });
   });
 
-  test("what the functions have logged can be read", async () => {
-    const groups = new Set<string>();
-    for await (const { group } of cloud.logs()) groups.add(group);
-    expect([...groups]).toEqual(expect.arrayContaining(["admission", "worker-runs", "reconciler"]));
+  test("what the functions have logged can be read; of a question it is its kind and state, and nothing that it carried", async () => {
+    const groups = new Map<string, string>();
+    for await (const { group, text } of cloud.logs())
+      groups.set(group, `${groups.get(group) ?? ""}${text}\n`);
+    expect([...groups.keys()]).toEqual(
+      expect.arrayContaining(["admission", "egress", "worker-runs", "reconciler"]),
+    );
+    const said = groups.get("egress") ?? "";
+    expect(said).toContain('"service":"stonemason","kind":"submit","state":"accepted"');
+    for (const order of mason.all()) expect(said).not.toContain(order.key);
+    expect(said).not.toMatch(/"name":"(Ada|Grace)"|callback|127\.0\.0\.1|169\.254/);
   });
 
   test("the invariants hold of all that has been driven", async () => {

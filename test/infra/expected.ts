@@ -42,13 +42,28 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
 };
 const FUNCTIONS = Object.keys(OWN);
 
-function permissionsWith({ application, migrator, all = [] }: Access): Expected["permissions"] {
+/** Functions that ask services, where the configuration has some. */
+const ASKING = ["GhoulsWorkerRuns", "GhoulsWorkerRites", "GhoulsReconciler"];
+const asks = "lambda:InvokeFunction on GhoulsEgressFunction";
+
+/** What a deployment with services has besides. */
+export interface Services {
+  /** What the project itself allows to the egress function. */
+  readonly given: readonly string[];
+}
+
+function permissionsWith(
+  { application, migrator, all = [] }: Access,
+  services: Services | undefined,
+): Expected["permissions"] {
   const functions = Object.entries(OWN).map(([name, own]) => {
     const database = name === "GhoulsMigrate" ? migrator : application;
-    return [name, [log(name), ...database, ...own, ...all]] as const;
+    const asking = services !== undefined && ASKING.includes(name) ? [asks] : [];
+    return [name, [log(name), ...database, ...own, ...asking, ...all]] as const;
   });
   return {
     ...Object.fromEntries(functions),
+    ...(services === undefined ? {} : { GhoulsEgress: [log("GhoulsEgress"), ...services.given] }),
     GhoulsSchedule: ["lambda:InvokeFunction on GhoulsReconcilerFunction"],
   };
 }
@@ -64,19 +79,24 @@ const ROUTES = Object.fromEntries([
  * What a deployment of the examples must be.
  * @param senders ARNs of roles outside of it that publish
  */
-export function expectedOf(access: Access, senders: readonly string[] = []): Expected {
+export function expectedOf(
+  access: Access,
+  { senders = [], services }: { readonly senders?: readonly string[]; readonly services?: Services } = {},
+): Expected {
+  const logging = services === undefined ? FUNCTIONS : [...FUNCTIONS, "GhoulsEgress"];
   return {
     migrate: "GhoulsMigrate",
     preflight: "GhoulsPreflight",
     reconciler: "GhoulsReconciler",
+    ...(services === undefined ? {} : { egress: { function: "GhoulsEgress", asking: ASKING } }),
     routes: ROUTES,
     senders: {
       GhoulsQueueRuns: ["GhoulsAdmission", "GhoulsWorkerRuns", "GhoulsReconciler", ...senders],
       GhoulsQueueRites: ["GhoulsAdmission", "GhoulsWorkerRites", "GhoulsReconciler", ...senders],
     },
-    permissions: permissionsWith(access),
+    permissions: permissionsWith(access, services),
     patterns: {
-      ...Object.fromEntries(FUNCTIONS.map((name) => [log(name), REASONS["log"] ?? ""])),
+      ...Object.fromEntries(logging.map((name) => [log(name), REASONS["log"] ?? ""])),
       ...(access.all?.includes(VPC_ACCESS) ? { [VPC_ACCESS]: REASONS[VPC_ACCESS] ?? "" } : {}),
     },
     reserved: {},

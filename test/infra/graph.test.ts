@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CHECK_NAMES, problemsOf } from "./checks/all.ts";
+import { EGRESS_MUTATIONS } from "./mutations/egress.ts";
 import { EDGE_MUTATIONS } from "./mutations/edges.ts";
 import { FUNCTION_MUTATIONS } from "./mutations/functions.ts";
 import type { Mutation } from "./mutations/mutation.ts";
@@ -24,6 +25,12 @@ describe("the graph of a deployment", () => {
     expect(names.filter((name) => !name.startsWith("ghouls-ghouls-test-"))).toEqual([]);
   });
 
+  it("gives the egress function what the project has for it, and to nobody else", async () => {
+    const { resources } = await recorded("services");
+    const having = resources.filter(({ inputs }) => JSON.stringify(inputs).includes("SIGNER_REGION"));
+    expect(having.map(({ name }) => name)).toEqual(["GhoulsEgressFunction"]);
+  });
+
   it("has all functions built: nothing is left to SST's bundler", async () => {
     const builds = (await recorded("test")).rpc.filter(({ method }) => method === "Runtime.Build");
     expect(builds).toHaveLength(7);
@@ -41,6 +48,7 @@ const MUTATIONS: readonly Mutation[] = [
   ...PERMISSION_MUTATIONS,
   ...WATCHING_MUTATIONS,
   ...EDGE_MUTATIONS,
+  ...EGRESS_MUTATIONS,
 ];
 
 describe("with one setting broken", () => {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { recordGraph } from "@ghouls/localstack-utils";
+import { WITH_SERVICES } from "./variants.ts";
 import { configOf, createRepositoryProject } from "./project.ts";
 
 const ARN = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ghouls-AbCdEf";
@@ -25,6 +26,20 @@ it.each([
     /ghouls infra failed: in the worst case the functions hold 4000 connections.*\n {2}Fix: /,
   ],
   [
+    "settings of an egress function without a service that it would ask",
+    { ...GOOD, egress: { environment: { SIGNER_REGION: "eu" } } },
+    /the configuration names no service.*\n {2}Fix: name a service/,
+  ],
+  [
+    "a connection string of the egress function, which has no way to the database",
+    {
+      ...GOOD,
+      config: "own/ghouls.config.ts",
+      egress: { environment: { DATABASE_URL: "postgres://db.example/app" } },
+    },
+    /egress\.environment names DATABASE_URL.*\n {2}Fix: give it what the services need/,
+  ],
+  [
     "a configuration that is not there",
     { ...GOOD, config: "nowhere.config.ts" },
     /ghouls infra failed: there is no configuration at .*nowhere\.config\.ts\n {2}Fix: /,
@@ -34,6 +49,7 @@ it.each([
     configOf(`const { ghouls } = await import("./infra/src/index.ts");
     return ghouls({ sst, aws }, ${JSON.stringify(options)});`),
   );
+  for (const [path, text] of Object.entries(WITH_SERVICES)) project.write(path, text);
   try {
     await expect(recordGraph({ root: project.root, stage: "test" })).rejects.toThrow(words);
   } finally {

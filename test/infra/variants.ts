@@ -14,6 +14,8 @@ export interface Variant {
   readonly config: string;
   /** Builds its functions itself, as it is usual; the others deploy the build that they are given. */
   readonly builds?: boolean;
+  /** Files of the project's own. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly expected: Expected;
 }
 
@@ -45,6 +47,23 @@ function configWith(options: object): string {
     { removal: "remove" },
   );
 }
+
+/** A configuration with a service. */
+export const WITH_SERVICES = {
+  "own/ghouls.config.ts": `import { defineConfig } from "ghouls";
+import * as z from "zod";
+const answers = async () => ({ state: "running" as const });
+const signer = {
+  adapter: "own", version: "1", identity: {}, request: z.unknown(), result: z.unknown(),
+  traits: { lookup: "authoritative", submit: "idempotent", cancel: "final", delaySeconds: 0 } as const,
+  times: { timeoutMs: 5_000, pollMs: null, heartbeatMs: null },
+  submit: answers, lookUp: answers, cancel: answers,
+};
+export default defineConfig({ workflows: [], services: { signer } });
+`,
+};
+const SIGNER = `${SECRET}/signer-AbCdEf`;
+const asksSigner = { actions: ["secretsmanager:GetSecretValue"], resources: [SIGNER] };
 
 const subnets = ["subnet-1", "subnet-2"];
 const securityGroups = ["sg-1"];
@@ -108,9 +127,50 @@ export const VARIANTS = {
           migrator: [`rds-db:connect on ${user("ghouls_migrator")}`],
           all: IN_VPC,
         },
-        [SENDER],
+        { senders: [SENDER] },
       ),
       vpc: { id: "vpc-1", subnets, securityGroups, routeTables: [], interfaces: [], gateways: [] },
+    },
+  },
+  /** With a service, and what its adapter needs. */
+  services: {
+    stage: "test",
+    builds: true,
+    files: WITH_SERVICES,
+    config: configWith({
+      config: "own/ghouls.config.ts",
+      database: {
+        secret: `${SECRET}/application-AbCdEf`,
+        migrationSecret: `${SECRET}/migrator-AbCdEf`,
+      },
+      egress: { environment: { SIGNER_REGION: "eu" }, permissions: [asksSigner] },
+    }),
+    expected: expectedOf(SECRETS, { services: { given: [reads("signer")] } }),
+  },
+  /** With a service, in a VPC without a way to the internet: the egress function stays outside. */
+  servicesInVpc: {
+    stage: "test",
+    builds: true,
+    files: WITH_SERVICES,
+    config: configWith({
+      config: "own/ghouls.config.ts",
+      database: {
+        secret: `${SECRET}/application-AbCdEf`,
+        migrationSecret: `${SECRET}/migrator-AbCdEf`,
+      },
+      vpc: { id: "vpc-1", subnets, securityGroups, routeTables: ["rtb-1"] },
+    }),
+    expected: {
+      ...expectedOf({ ...SECRETS, all: IN_VPC }, { services: { given: [] } }),
+      vpc: {
+        id: "vpc-1",
+        subnets,
+        securityGroups,
+        routeTables: ["rtb-1"],
+        interfaces: ["secretsmanager", "sqs", "lambda"],
+        gateways: ["dynamodb"],
+        outside: ["GhoulsEgress"],
+      },
     },
   },
 } as const satisfies Readonly<Record<string, Variant>>;
@@ -122,8 +182,9 @@ export type VariantName = keyof typeof VARIANTS;
  * @param built folder of a build of the examples
  */
 export async function recordVariant(variant: Variant, built: string): Promise<Graph> {
-  const { config, stage, dev = false, builds = false } = variant;
+  const { config, stage, dev = false, builds = false, files = {} } = variant;
   const project = createRepositoryProject(config);
+  for (const [path, text] of Object.entries(files)) project.write(path, text);
   const env = builds ? ENVIRONMENT : { ...ENVIRONMENT, GHOULS_BUILT: built };
   try {
     return await recordGraph({ root: project.root, stage, dev, env });

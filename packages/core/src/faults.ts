@@ -61,6 +61,8 @@ export const FAULT_POINTS = [
   "containment.after-look",
   "holds.after-select",
   "holds.after-expiry",
+  "egress.before-ask",
+  "egress.after-ask",
   "hint.before-read",
   "hint.after-read",
   "hint.before-lower",

@@ -3,6 +3,7 @@ export * from "./attempts.ts";
 export * from "./call.ts";
 export * from "./digest.ts";
 export * from "./duration.ts";
+export * from "./egress-event.ts";
 export * from "./errors.ts";
 export * from "./faults.ts";
 export * from "./job-answer.ts";

@@ -26,6 +26,8 @@ export interface Environment {
   readonly onLambda: boolean;
   /** Address of the API as other services reach it, for their callbacks. */
   readonly publicUrl: string | undefined;
+  /** Name or ARN of the function that questions to services leave from; undefined where they leave from this process. */
+  readonly egressFunction: string | undefined;
   /** Whether each hop is replayed once after its end: a local host says so. */
   readonly replayCheck: boolean;
   /** Whether this process has an inspector, and a local host that holds its leases and never ends it for its time. */
@@ -46,6 +48,7 @@ const Variables = z
     AWS_ENDPOINT_URL_DYNAMODB: z.url().optional(),
     AWS_LAMBDA_FUNCTION_NAME: z.string().optional(),
     GHOULS_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+    GHOULS_EGRESS_FUNCTION: z.string().min(1).optional(),
     EVENTS_TABLE: z.string().min(1).optional(),
     GHOULS_SCHEMA: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
@@ -81,6 +84,7 @@ export function readEnvironment(
     build: data.GHOULS_BUILD,
     onLambda: data.AWS_LAMBDA_FUNCTION_NAME !== undefined,
     publicUrl: data.GHOULS_PUBLIC_URL,
+    egressFunction: data.GHOULS_EGRESS_FUNCTION,
     replayCheck: data.GHOULS_REPLAY_CHECK === "1",
     inspected: data.GHOULS_INSPECT !== undefined,
   };

@@ -38,6 +38,7 @@ export { defineConfig, type Config, type ConfigOptions } from "./config.ts";
 export { codeDigest, digestManifest, type DigestManifest, type ReadModule } from "./digest/digest.ts";
 export { modulesOf, type Reached } from "./digest/modules.ts";
 export { createMigrator, createPreflight, type PreflightReport } from "./handlers/deploy.ts";
+export { createEgress, type EgressOverrides } from "./handlers/egress.ts";
 export { createAdmissionHandler, createApiHandler, createFetch } from "./handlers/http.ts";
 export { createReconciler } from "./handlers/reconciler.ts";
 export { createWorker } from "./handlers/worker.ts";

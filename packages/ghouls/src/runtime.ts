@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import {
   GhoulsError,
   durationMs,
@@ -20,7 +20,6 @@ import {
   Publisher,
   Registry,
   createAnnouncement,
-  createDirectEgress,
   createLowering,
   type Delegation,
   type ExecutionSettings,
@@ -28,6 +27,7 @@ import {
 import { openLedger, type Ledger } from "@ghouls/ledger";
 import { authenticatorOf } from "./authenticate.ts";
 import type { Config } from "./config.ts";
+import { openDelegation } from "./delegation.ts";
 import { digestOf, type DigestManifest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
 import { jsonLogger, writeToStdout } from "./logger.ts";
@@ -113,6 +113,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     random: Math.random,
   });
   const registry = new Registry(registered);
+  const { delegation, close: closeDelegation } = openDelegation(config, environment, { clock, faults });
   return {
     config,
     environment,
@@ -125,7 +126,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     registry,
     announce: createAnnouncement({ ledger, registry, build: environment.build }),
     codec: config.codec,
-    delegation: delegationOf(config, environment),
+    delegation,
     ids: { next: () => randomUUID() },
     faults,
     log,
@@ -133,6 +134,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     authenticate: authenticatorOf(config, { ledger, log }),
     worker: environment.workerId ?? `worker-${randomUUID()}`,
     close: async () => {
+      closeDelegation();
       queue.close();
       hint?.close();
       await ledger.close();
@@ -155,17 +157,6 @@ function hintOf(
     faults,
     ...(patienceMs === undefined ? {} : { connectionTimeoutMs: patienceMs, requestTimeoutMs: patienceMs }),
   });
-}
-
-/** On Lambda no service is at a private address: its own Runtime API listens there. */
-function delegationOf({ services, egress }: Config, { onLambda, publicUrl }: Environment): Delegation {
-  const origins = onLambda ? [] : egress.origins;
-  return {
-    services,
-    egress: createDirectEgress({ services, origins }),
-    publicUrl,
-    newToken: () => randomBytes(32).toString("base64url"),
-  };
 }
 
 function settingsOf({ timing }: Config, { replayCheck, inspected }: Environment): ExecutionSettings {

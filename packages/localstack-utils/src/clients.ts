@@ -10,6 +10,8 @@ import { SQS } from "@aws-sdk/client-sqs";
 
 /** One client for each service of the graph, all at one endpoint. */
 export interface Clients {
+  /** Where all of them ask. */
+  readonly url: string;
   readonly http: ApiGatewayV2;
   readonly metrics: CloudWatch;
   readonly logs: CloudWatchLogs;
@@ -47,5 +49,5 @@ export function openClients({ url, region }: Endpoint): Clients {
     // A queue's URL names a host of the emulator's own, which need not resolve.
     sqs: new SQS({ ...settings, useQueueUrlAsEndpoint: false }),
   };
-  return { ...clients, destroy: () => Object.values(clients).forEach((client) => client.destroy()) };
+  return { ...clients, url, destroy: () => Object.values(clients).forEach((client) => client.destroy()) };
 }

@@ -1,5 +1,6 @@
 import type { Made } from "./apply/applier.ts";
 import { applyGraph, NotRemoved, removeMade } from "./apply/apply.ts";
+import { apiAddress } from "./apply/http.ts";
 import { openClients } from "./clients.ts";
 import { recordGraph } from "./record/record.ts";
 import { keepSecret, removeSecret } from "./secrets.ts";
@@ -113,9 +114,8 @@ function secretNames(stage: string) {
   return { application: `ghouls/${stage}/application`, migrator: `ghouls/${stage}/migrator` };
 }
 
-/** Both LocalStack and ministack answer for an API under a path of their own address. */
 function apiUrlOf(endpoint: string, made: readonly Made[]): string {
   const api = made.find(({ type }) => type === API);
   if (api === undefined) throw new Error("the graph has no HTTP API");
-  return `${endpoint}/_aws/execute-api/${api.keys["id"]}`;
+  return apiAddress(endpoint, api.keys["id"] ?? "");
 }

@@ -2,6 +2,7 @@ import type { Graph } from "@ghouls/localstack-utils";
 import * as alarms from "./alarms.ts";
 import type { Check, Expected } from "./check.ts";
 import * as edges from "./edges.ts";
+import * as egress from "./egress.ts";
 import * as functions from "./functions.ts";
 import * as lifecycle from "./lifecycle.ts";
 import * as network from "./network.ts";
@@ -27,6 +28,8 @@ const CHECKS = {
   "no action is a pattern, and no resource that nobody has argued for": permissions.patterns,
   "roles may do what is written down and nothing else": permissions.permissions,
   "nothing is added to a role from outside of it": permissions.attachments,
+  "questions to services leave from where nothing of the deployment is reached": egress.isolation,
+  "only workers and the reconciler ask services": egress.asking,
   "no variable holds a secret": secrets.secretsInVariables,
   "no secret stands in state or outputs": secrets.secretsInState,
   "the table expires its items": lifecycle.expiry,

@@ -6,6 +6,8 @@ export interface Expected {
   readonly migrate: string;
   readonly preflight: string;
   readonly reconciler: string;
+  /** Where questions to services leave from, and which functions ask them. */
+  readonly egress?: { readonly function: string; readonly asking: readonly string[] };
   /** Function by route key. */
   readonly routes: Readonly<Record<string, string>>;
   /** Functions that send, by logical name of the queue. */
@@ -33,6 +35,8 @@ export interface ExpectedVpc {
   /** Services that are reached through an endpoint, such as "sqs". */
   readonly interfaces: readonly string[];
   readonly gateways: readonly string[];
+  /** Functions that stay outside. */
+  readonly outside?: readonly string[];
 }
 
 /** Says in words what is wrong with a graph; nothing where it holds. */

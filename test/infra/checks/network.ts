@@ -1,11 +1,13 @@
 import type { Check, ExpectedVpc } from "./check.ts";
-import { endpoints, functions, securityGroups } from "./resources.ts";
+import { componentOf, endpoints, functions, securityGroups } from "./resources.ts";
 
 /** The functions are where they were told to be, and nowhere else. */
 export const placement: Check = (graph, { vpc }) =>
-  functions(graph).flatMap(({ name, inputs: { vpcConfig } }) => {
-    const { subnetIds = [], securityGroupIds = [] } = vpcConfig ?? {};
-    const { subnets = [], securityGroups: groups = [] } = vpc ?? {};
+  functions(graph).flatMap((fn) => {
+    const { name, inputs } = fn;
+    const { subnetIds = [], securityGroupIds = [] } = inputs.vpcConfig ?? {};
+    const inside = vpc?.outside?.includes(componentOf(fn)) === true ? undefined : vpc;
+    const { subnets = [], securityGroups: groups = [] } = inside ?? {};
     return [
       ...(same(subnetIds, subnets) ? [] : [`${name} is in the subnets ${subnetIds.join(", ") || "none"}`]),
       ...(same(securityGroupIds, groups)

@@ -18,7 +18,7 @@ const trustOf = (principal: object) =>
 const PASSWORD = "postgres://app:hunter2@db.example/app";
 
 /** Somebody has written it down as wanted. */
-const wanted =
+export const wanted =
   (component: string, words: string) =>
   (expected: Expected): Expected => ({
     ...expected,

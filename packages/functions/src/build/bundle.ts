@@ -22,13 +22,15 @@ export interface Parts {
  * Functions that are bundled in one go: what they share is read and parsed once, which is nearly all of it. What one of a
  * group does not need itself comes along where another does, so a group is of those that need nearly the same.
  */
-const GROUPS: Readonly<Record<Entry, "http" | "ledger">> = {
+const GROUPS: Readonly<Record<Entry, "http" | "ledger" | "outward">> = {
   admission: "http",
   api: "http",
   worker: "ledger",
   reconciler: "ledger",
   migrate: "ledger",
   preflight: "ledger",
+  // Alone: nothing of the ledger comes along.
+  egress: "outward",
 };
 
 /**

@@ -27,6 +27,7 @@ describe("a build", () => {
       "reconciler",
       "migrate",
       "preflight",
+      "egress",
     ]);
     const { config } = await loadConfig(join(root, "ghouls.config.ts"));
     expect(first.workflows).toEqual(await digestManifest(config));
@@ -40,6 +41,21 @@ describe("a build", () => {
       (await readdir(worker)).map((file) => readFile(join(worker, file), "utf8")),
     );
     expect(texts.join("")).toContain(first.workflows["hello@1"]);
+  });
+
+  it("puts nothing of the ledger, its driver or AWS's SDK into what asks services", async () => {
+    const textOf = async (entry: string) => {
+      const folder = first.functions.find((one) => one.entry === entry)?.folder ?? "";
+      const files = await readdir(folder);
+      return (await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")))).join("");
+    };
+    const [egress, worker] = [await textOf("egress"), await textOf("worker")];
+    // Each is in a function that has a ledger: the words are the right ones.
+    for (const word of ["deliveries", "LedgerError", "pg-pool", "DATABASE_URL", "PostgreSQL", "smithy"]) {
+      expect(worker).toContain(word);
+      expect(egress).not.toContain(word);
+    }
+    expect(egress.length).toBeLessThan(250_000);
   });
 
   it("is the same for the same sources, wherever it is put, and another after a change", async () => {
@@ -67,6 +83,7 @@ describe("a build", () => {
       ".ghouls-build",
       "admission",
       "api",
+      "egress",
       "migrate",
       "preflight",
       "reconciler",
@@ -125,7 +142,7 @@ class B extends A { x = 1; }
 if (process.env["AWS_LAMBDA_FUNCTION_NAME"] !== undefined) new B();`,
       "ghouls.config.ts": `import "./fields.ts";\n${CONFIG}`,
     });
-    expect((await build(root)).functions).toHaveLength(6);
+    expect((await build(root)).functions).toHaveLength(7);
   });
 
   it("gives a CommonJS package what it knows of itself, and leaves the user's own names alone", async () => {
@@ -195,7 +212,7 @@ exports.text = require("node:fs").readFileSync(join(__dirname, "..", "res", "wor
         `export { optional } from "picky";\nexport default`,
       ),
     });
-    expect((await build(root)).functions).toHaveLength(6);
+    expect((await build(root)).functions).toHaveLength(7);
   });
 });
 

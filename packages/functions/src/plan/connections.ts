@@ -38,12 +38,16 @@ export function planConnections(
     );
   }
   const reserving = functions.filter(({ reserved }) => reserved !== null);
-  const reserved = sum(reserving.map((one) => Math.min(one.reserved ?? 0, one.executions ?? Infinity)));
+  const reserved = sum(
+    reserving
+      .filter((one) => one.connects)
+      .map((one) => Math.min(one.reserved ?? 0, one.executions ?? Infinity)),
+  );
   const taken = sum(reserving.map((one) => one.reserved ?? 0));
   const left = concurrency.account - taken;
   if (taken > 0 && left < UNRESERVED) throw tooMuchReserved(taken, concurrency.account);
   const others = sum(
-    functions.filter((one) => one.reserved === null).map((one) => one.executions ?? Infinity),
+    functions.filter((one) => one.connects && one.reserved === null).map((one) => one.executions ?? Infinity),
   );
   const environments = reserved + Math.min(left, others);
   const whileDeploying = environments * 2;

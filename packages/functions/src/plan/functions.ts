@@ -2,10 +2,27 @@ import { GhoulsError, durationMs, queueUrlVariable, type QueueSettings } from "@
 import { ref, type Reference } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import { workerOf, type QueuePlan } from "./queues.ts";
-import { connects, consumes, entersVpc, hint, sends, writesLog, type StatementPlan } from "./statements.ts";
+import {
+  asksServices,
+  connects,
+  consumes,
+  entersVpc,
+  hint,
+  sends,
+  writesLog,
+  type StatementPlan,
+} from "./statements.ts";
 
 /** The bundles; a worker's serves every queue. */
-export const ENTRIES = ["admission", "api", "worker", "reconciler", "migrate", "preflight"] as const;
+export const ENTRIES = [
+  "admission",
+  "api",
+  "worker",
+  "reconciler",
+  "migrate",
+  "preflight",
+  "egress",
+] as const;
 export type Entry = (typeof ENTRIES)[number];
 
 export interface FunctionPlan {
@@ -21,6 +38,8 @@ export interface FunctionPlan {
   readonly reserved: number | null;
   /** Executions at the same time at most; null where only the account's limit ends them. */
   readonly executions: number | null;
+  /** Whether it connects to the database. One that does not stays outside of the VPC, where there is one. */
+  readonly connects: boolean;
   readonly environment: Readonly<Record<string, string>>;
   readonly statements: readonly StatementPlan[];
   readonly logDays: number;
@@ -35,6 +54,10 @@ const HTTP_TIMEOUT_SECONDS = 29;
 const RECONCILER_TIMEOUT_SECONDS = 50;
 const MIGRATE_TIMEOUT_SECONDS = 900;
 const PREFLIGHT_TIMEOUT_SECONDS = 120;
+/** At least: a service may have more time to answer than that. */
+const EGRESS_TIMEOUT_SECONDS = 30;
+/** Above a service's own time, for its adapter to let go and for the answer. */
+const EGRESS_MARGIN_SECONDS = 5;
 /** The scheduler delivers at least once: two may run at the same time. */
 const RECONCILER_EXECUTIONS = 2;
 
@@ -49,7 +72,13 @@ interface Parts {
   readonly settings: Readonly<Record<string, QueueSettings>>;
   readonly schema: string;
   readonly hint: boolean;
+  readonly services: Readonly<Record<string, PlannedService>>;
   readonly options: PlanOptions;
+}
+
+/** What a plan reads of a service. */
+export interface PlannedService {
+  readonly times: { readonly timeoutMs: number };
 }
 
 /** @throws GhoulsError configuration_invalid for a reservation of a function that is none */
@@ -57,6 +86,8 @@ export function planFunctions(parts: Parts): FunctionPlan[] {
   const planned = [
     httpFunction("admission", parts),
     httpFunction("api", parts),
+    // Before those that invoke it: they name it, and their code is switched after its own.
+    ...(hasServices(parts) ? [egressFunction(parts)] : []),
     ...parts.queues.map((queue) => workerFunction(queue, parts)),
     reconcilerFunction(parts),
     deployFunction("migrate", MIGRATE_TIMEOUT_SECONDS, parts),
@@ -93,8 +124,13 @@ function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan {
     memoryMb: parts.options.memory.worker,
     executions: queue.mapping.maximumConcurrency,
     // A hop's next delivery goes into the queue that it came from.
-    environment: { ...queueUrls([queue]), ...table(parts) },
-    statements: [consumes(queue), sends([queue]), ...(parts.hint ? [hint("lowers")] : [])],
+    environment: { ...queueUrls([queue]), ...table(parts), ...delegation(parts) },
+    statements: [
+      consumes(queue),
+      sends([queue]),
+      ...(parts.hint ? [hint("lowers")] : []),
+      ...(hasServices(parts) ? [asksServices] : []),
+    ],
   });
 }
 
@@ -103,9 +139,45 @@ function reconcilerFunction(parts: Parts): FunctionPlan {
     timeoutSeconds: RECONCILER_TIMEOUT_SECONDS,
     memoryMb: parts.options.memory.reconciler,
     executions: RECONCILER_EXECUTIONS,
-    environment: { ...queueUrls(parts.queues), ...table(parts) },
-    statements: [sends(parts.queues), ...(parts.hint ? [hint("keeps")] : [])],
+    environment: { ...queueUrls(parts.queues), ...table(parts), ...delegation(parts) },
+    statements: [
+      sends(parts.queues),
+      ...(parts.hint ? [hint("keeps")] : []),
+      ...(hasServices(parts) ? [asksServices] : []),
+    ],
   });
+}
+
+/**
+ * Where questions to services leave from. It has its log and nothing else: no connection, no queue, no table. It never
+ * enters the VPC: inside, it would reach the database and, without a NAT, no service; outside, it is the other way round.
+ */
+function egressFunction({ services, options }: Parts): FunctionPlan {
+  const slowest = Math.max(...Object.values(services).map(({ times }) => Math.ceil(times.timeoutMs / 1_000)));
+  return {
+    ...FOR_ALL,
+    id: "egress",
+    entry: "egress",
+    timeoutSeconds: Math.max(EGRESS_TIMEOUT_SECONDS, slowest + EGRESS_MARGIN_SECONDS),
+    memoryMb: options.memory.egress,
+    reserved: options.concurrency.reserved["egress"] ?? null,
+    executions: null,
+    connects: false,
+    environment: { GHOULS_BUILD: ref("build") },
+    statements: [writesLog("egress")],
+    logDays: options.logDays,
+    arn: ref("function.egress.arn"),
+  };
+}
+
+function hasServices({ services }: Parts): boolean {
+  return Object.keys(services).length > 0;
+}
+
+/** Where those that ask services find the function for it, and where a service may report. */
+function delegation(parts: Parts): Record<string, string> {
+  if (!hasServices(parts)) return {};
+  return { GHOULS_EGRESS_FUNCTION: ref("function.egress.arn"), GHOULS_PUBLIC_URL: ref("http.url") };
 }
 
 /** The two that a deploy invokes: they stand before the switch of code, and nobody else calls them. */
@@ -125,6 +197,14 @@ function deployFunction(id: "migrate" | "preflight", timeoutSeconds: number, par
   };
 }
 
+/** What every function is, whatever its part. */
+const FOR_ALL = {
+  handler: "index.handler",
+  runtime: "nodejs24.x",
+  architecture: "arm64",
+  afterPreflight: true,
+} as const;
+
 function planned(
   id: string,
   entry: Entry,
@@ -133,14 +213,12 @@ function planned(
   as: "application" | "migrator" = "application",
 ): FunctionPlan {
   return {
+    ...FOR_ALL,
     id,
     entry,
-    handler: "index.handler",
-    runtime: "nodejs24.x",
-    architecture: "arm64",
     reserved: options.concurrency.reserved[id] ?? null,
+    connects: true,
     logDays: options.logDays,
-    afterPreflight: true,
     arn: ref(`function.${id}.arn`),
     ...shape,
     environment: {

@@ -43,6 +43,7 @@ export const PlanOptions = z.strictObject({
       worker: count(128, 10_240).default(1_024),
       reconciler: count(128, 10_240).default(512),
       deploy: count(128, 10_240).default(512),
+      egress: count(128, 10_240).default(256),
     })
     .prefault({}),
   /** Requests a second, and at once, that API Gateway lets through. */

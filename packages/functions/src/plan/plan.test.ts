@@ -10,7 +10,9 @@ const CONFIG: PlannedConfig = {
   queues: queues({ runs: {}, rites: { batchSize: 1 } }),
   database: { schema: "ghouls", poolSize: 2 },
   reconciler: { hint: true },
+  services: {},
 };
+const SERVICES = { services: { signer: { times: { timeoutMs: 5_000 } } } };
 const plan = (options: PlanOptionsInput = {}, config: Partial<PlannedConfig> = {}) =>
   planDeployment({ ...CONFIG, ...config }, options);
 const refused = (make: () => unknown): GhoulsError => {
@@ -48,12 +50,13 @@ describe("a plan", () => {
   });
 
   it("names only what its own resources are called, and what is given", () => {
-    const whole = plan({ vpc: {}, database: { ownKey: true } });
+    const whole = plan({ vpc: {}, database: { ownKey: true } }, SERVICES);
     const made = new Set([
       "build",
       "table.arn",
       "table.name",
       "http.id",
+      "http.url",
       "vpc.subnets",
       "vpc.securityGroups",
       "database.application.secret.arn",
@@ -179,6 +182,86 @@ describe("what a function may do", () => {
   });
 });
 
+describe("services", () => {
+  const withServices = plan({ vpc: {} }, SERVICES);
+  const ids = withServices.functions.map(({ id }) => id);
+
+  it("are asked by a function of their own, which is planned only where there are some", () => {
+    expect(ids).toContain("egress");
+    expect(JSON.stringify(plan({ vpc: {} }))).not.toMatch(/egress|PUBLIC_URL|AskServices|"lambda"/);
+  });
+
+  it("are asked by a function that has its log, and no way to the database, the queues, the table or the VPC", () => {
+    const egress = functionOf("egress", { vpc: {} }, SERVICES);
+    expect(egress.statements).toEqual([
+      {
+        sid: "WriteLog",
+        actions: ["logs:CreateLogStream", "logs:PutLogEvents"],
+        resources: ["${function.egress.log.arn}:*"],
+      },
+    ]);
+    expect(egress.environment).toEqual({ GHOULS_BUILD: "${build}" });
+    expect(egress).toMatchObject({
+      connects: false,
+      timeoutSeconds: 30,
+      memoryMb: 256,
+      afterPreflight: true,
+    });
+    expect(withServices.functions.filter((one) => !one.connects)).toEqual([egress]);
+  });
+
+  it("are asked by workers and the reconciler alone, who also tell them where the API is", () => {
+    const asking = withServices.functions.filter(({ statements }) =>
+      statements.some(({ actions }) => actions.includes("lambda:InvokeFunction")),
+    );
+    expect(asking.map(({ id }) => id)).toEqual(["worker-runs", "worker-rites", "reconciler"]);
+    for (const { environment, statements } of asking) {
+      expect(environment).toMatchObject({
+        GHOULS_EGRESS_FUNCTION: "${function.egress.arn}",
+        GHOULS_PUBLIC_URL: "${http.url}",
+      });
+      expect(statements.find(({ sid }) => sid === "AskServices")).toEqual({
+        sid: "AskServices",
+        actions: ["lambda:InvokeFunction"],
+        resources: ["${function.egress.arn}"],
+      });
+    }
+    const others = withServices.functions.filter((one) => !asking.includes(one));
+    for (const { environment } of others)
+      expect(Object.keys(environment)).not.toEqual(expect.arrayContaining(["GHOULS_EGRESS_FUNCTION"]));
+  });
+
+  it("are asked by code that is switched before the code that asks for it", () => {
+    expect(ids.indexOf("egress")).toBeLessThan(ids.indexOf("worker-runs"));
+  });
+
+  it("that take long are not cut off by the function's end", () => {
+    const slow = { services: { signer: { times: { timeoutMs: 59_001 } } } };
+    expect(functionOf("egress", {}, slow).timeoutSeconds).toBe(65);
+  });
+
+  it("hold no connection, whatever is reserved for them; the reservation is the account's all the same", () => {
+    const limits = { concurrency: { account: 10 }, database: { maxConnections: 40 } };
+    expect(plan(limits, SERVICES).connections).toEqual(plan(limits).connections);
+    const reserved = { admission: 5, api: 5 };
+    const without = plan({ concurrency: { account: 1_000, reserved } });
+    const egress = { ...reserved, egress: 50 };
+    expect(plan({ concurrency: { account: 1_000, reserved: egress } }, SERVICES).connections).toEqual(
+      without.connections,
+    );
+    expect(
+      refused(() => plan({ concurrency: { account: 120, reserved: { egress: 21 } } }, SERVICES)).fix,
+    ).toMatch(/^Reserve 20 at most/);
+  });
+
+  it("have alarms and a place on the dashboard", () => {
+    expect(withServices.alarms.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(["egress-errors", "egress-throttles"]),
+    );
+    expect(JSON.stringify(withServices.dashboard)).toContain("${function.egress.name}");
+  });
+});
+
 describe("connections", () => {
   it("are those of every environment that the account has, twice while code is switched", () => {
     expect(plan().connections).toEqual({
@@ -257,4 +340,6 @@ test("endpoints are those that the functions need, and none where there is a way
   expect(services({ vpc: {} })).toEqual(["sqs", "dynamodb", "secretsmanager"]);
   expect(services({ vpc: {}, database: { auth: "iam" } })).toEqual(["sqs", "dynamodb"]);
   expect(services({ vpc: { endpoints: false } })).toEqual([]);
+  const { network } = plan({ vpc: {} }, SERVICES);
+  expect(network?.endpoints).toContainEqual({ service: "lambda", type: "Interface" });
 });

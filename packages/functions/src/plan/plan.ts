@@ -3,7 +3,7 @@ import { GhoulsError, type QueueSettings } from "@ghouls/core";
 import { planAlarms, type AlarmPlan } from "./alarms.ts";
 import { planConnections, type ConnectionsPlan } from "./connections.ts";
 import { planDashboard, type WidgetPlan } from "./dashboard.ts";
-import { planFunctions, type FunctionPlan } from "./functions.ts";
+import { planFunctions, type FunctionPlan, type PlannedService } from "./functions.ts";
 import { ref, type Reference } from "./names.ts";
 import { PlanOptions, type PlanOptionsInput } from "./options.ts";
 import { planQueues, type QueuePlan } from "./queues.ts";
@@ -13,6 +13,7 @@ export interface PlannedConfig {
   readonly queues: Readonly<Record<string, QueueSettings>>;
   readonly database: { readonly schema: string; readonly poolSize: number };
   readonly reconciler: { readonly hint: boolean };
+  readonly services: Readonly<Record<string, PlannedService>>;
 }
 
 /**
@@ -46,6 +47,8 @@ interface HttpPlan {
   readonly routes: Readonly<Record<string, "admission" | "api">>;
   readonly throttle: PlanOptions["throttle"];
   readonly payload: "2.0";
+  /** Its address, as services report to it. */
+  readonly url: Reference;
 }
 
 interface SchedulePlan {
@@ -74,6 +77,7 @@ export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = 
     settings: config.queues,
     schema: config.database.schema,
     hint: config.reconciler.hint,
+    services: config.services,
     options,
   });
   return {
@@ -85,10 +89,10 @@ export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = 
       arn: ref("table.arn"),
     },
     functions,
-    http: { routes: routes(), throttle: options.throttle, payload: "2.0" },
+    http: { routes: routes(), throttle: options.throttle, payload: "2.0", url: ref("http.url") },
     schedule: { function: "reconciler", expression: "rate(1 minute)", retries: 0 },
     deploy: ["migrate", "preflight", "switch"],
-    network: network(options),
+    network: network(options, functions),
     alarms: planAlarms(queues, functions, options),
     dashboard: planDashboard(queues, functions),
     connections: planConnections(functions, config.database.poolSize, options),
@@ -116,12 +120,16 @@ function routes(): HttpPlan["routes"] {
   ]);
 }
 
-function network({ vpc, database }: PlanOptions): NetworkPlan | null {
+function network({ vpc, database }: PlanOptions, functions: readonly FunctionPlan[]): NetworkPlan | null {
   if (vpc === null) return null;
   const needed: NetworkPlan["endpoints"] = [
     { service: "sqs", type: "Interface" },
     { service: "dynamodb", type: "Gateway" },
     ...(database.auth === "secret" ? [{ service: "secretsmanager", type: "Interface" } as const] : []),
+    // The egress function is outside, and is invoked from inside.
+    ...(functions.some(({ entry }) => entry === "egress")
+      ? [{ service: "lambda", type: "Interface" } as const]
+      : []),
   ];
   return {
     subnets: ref("vpc.subnets"),

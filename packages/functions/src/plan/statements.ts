@@ -70,6 +70,13 @@ export const entersVpc: StatementPlan = {
   resources: ["*"],
 };
 
+/** Questions to services, through the function that has no other right. */
+export const asksServices: StatementPlan = {
+  sid: "AskServices",
+  actions: ["lambda:InvokeFunction"],
+  resources: [ref("function.egress.arn")],
+};
+
 /** How a function learns what it connects with: the application's role, or the migrator's. */
 export function connects(as: "application" | "migrator", database: PlanOptions["database"]): StatementPlan[] {
   if (database.auth === "iam") {

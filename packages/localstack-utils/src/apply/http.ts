@@ -1,11 +1,18 @@
 import { goesAlong, removed, type Applier } from "./applier.ts";
 
+/** Both LocalStack and ministack answer for an API under a path of their own address. */
+export function apiAddress(endpoint: string, id: string): string {
+  return `${endpoint}/_aws/execute-api/${id}`;
+}
+
 export const api: Applier = {
-  apply: async ({ clients: { http }, inputs, earlier }) => {
-    const known = earlier?.keys["id"];
-    if (known !== undefined) return { keys: { id: known }, state: { id: known } };
-    const { ApiId: id = "" } = await http.createApi({ Name: inputs.text("name"), ProtocolType: "HTTP" });
-    return { keys: { id }, state: { id } };
+  apply: async ({ clients: { http, url }, inputs, earlier }) => {
+    const made = async (): Promise<string> => {
+      const { ApiId } = await http.createApi({ Name: inputs.text("name"), ProtocolType: "HTTP" });
+      return ApiId ?? "";
+    };
+    const id = earlier?.keys["id"] ?? (await made());
+    return { keys: { id }, state: { id, apiEndpoint: apiAddress(url, id) } };
   },
   remove: ({ keys }, { http }) => removed(http.deleteApi({ ApiId: keys["id"] ?? "" })),
 };
