@@ -81,6 +81,8 @@ import { releaseGate } from "@ghouls/workflows";
 import { hello } from "./hello.ts";
 import { asks, naps, procession, vanish } from "./slow.ts";
 ${farewell ? `import { farewell } from "./farewell.ts";` : ""}
+// Nothing is put there: what the gate refuses is published nowhere.
+process.env.RELEASES_BUCKET ??= "releases";
 export default defineConfig({
   workflows: [hello, asks, naps, procession, vanish, releaseGate${farewell ? ", farewell" : ""}],
   queues: {

@@ -9,11 +9,16 @@ export async function signedIn(folder: string, request: SignRequest): Promise<Si
   return (await openSigner(folder)).sign(request);
 }
 
-/** For tests: a signed release whose files lie in the folder. */
-export async function releaseIn(folder: string, runId: string, bucket = "releases"): Promise<Release> {
+/** For tests: a release whose files lie in the folder, signed with the key of another one or this. */
+export async function releaseIn(
+  folder: string,
+  runId: string,
+  bucket = "releases",
+  keyFolder = folder,
+): Promise<Release> {
   const bom = await writeAtomically(join(folder, "out"), "bom.json", '{"bomFormat":"CycloneDX"}\n');
   const verdict = await writeAtomically(join(folder, "out"), "verdict.json", '{"decision":"PASSED"}\n');
-  const signed = await signedIn(folder, {
+  const signed = await signedIn(keyFolder, {
     bom: { sha256: bom.sha256 },
     verdict: { sha256: verdict.sha256, release: true },
     decidedBy: ["user:ada"],
