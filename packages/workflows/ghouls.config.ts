@@ -3,6 +3,7 @@ import { defineConfig } from "ghouls";
 import { hello } from "./src/hello.ts";
 import { releaseGate } from "./src/release-gate/release-gate.ts";
 import { route } from "./src/route.ts";
+import { signer, signerOrigin } from "./src/signer.ts";
 
 /** This repository's own. */
 const lockfile = fileURLToPath(new URL("../../package-lock.json", import.meta.url));
@@ -10,10 +11,17 @@ const lockfile = fileURLToPath(new URL("../../package-lock.json", import.meta.ur
 export default defineConfig({
   workflows: [hello, releaseGate],
   route,
-  // The examples ask nothing of other services: what a lost worker had under way is over soon.
+  services: { signer },
+  egress: { origins: [signerOrigin] },
+  // No request of the examples takes longer, to the signing service or to S3: what a lost worker had sent is over soon.
   timing: { actsMargin: "5s" },
   // It reads its schemas from files of its own.
   build: { external: ["@cyclonedx/cyclonedx-library"] },
+  // What `npm start` runs beside them.
+  dev: {
+    services: { signer: { module: "./src/signing-service/main.ts" } },
+    buckets: { RELEASES_BUCKET: "releases" },
+  },
   examples: [
     { workflow: "hello", input: { name: "Ghouls" } },
     { workflow: "release-gate", input: { lockfile, questions: "policy" } },

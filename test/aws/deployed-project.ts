@@ -95,6 +95,8 @@ import { asks, naps, procession, vanish } from "./slow.ts";
 import { delegated } from "./delegated.ts";
 import { stonemason } from "./stonemason.ts";
 ${farewell ? `import { farewell } from "./farewell.ts";` : ""}
+// Nothing is put there: what the gate refuses is published nowhere.
+process.env.RELEASES_BUCKET ??= "releases";
 export default defineConfig({
   workflows: [hello, asks, naps, procession, vanish, delegated, releaseGate${farewell ? ", farewell" : ""}],
   services: { stonemason },

@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
+import { createHash, verify } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
 
@@ -49,6 +51,29 @@ async function once(folder: string): Promise<Ended> {
   return { code, stdout, stderr, firstSettledMs };
 }
 
+/** What the S3 server has kept of a run's release: texts by name, and the keys of the step that put them. */
+function releaseIn(folder: string, runId: string): { texts: Record<string, string>; keys: Set<unknown> } {
+  const db = new DatabaseSync(join(folder, "state", "sqs", "fauxqs.db"), { readOnly: true });
+  try {
+    const rows = db
+      .prepare(
+        "select key, body, metadata from s3_objects where bucket = 'releases' and key like ? order by key",
+      )
+      .all(`releases/${runId}/%`) as { key: string; body: Uint8Array; metadata: string }[];
+    const name = (key: string) => key.split("/").at(-1) ?? "";
+    return {
+      texts: Object.fromEntries(
+        rows.map(({ key, body }) => [name(key), Buffer.from(body).toString("latin1")]),
+      ),
+      keys: new Set(
+        rows.map(({ metadata }) => (JSON.parse(metadata) as Record<string, unknown>)["idempotency-key"]),
+      ),
+    };
+  } finally {
+    db.close();
+  }
+}
+
 test("npm start -- --once carries the examples to their end, shows how, and leaves nothing running", async () => {
   const folder = await mkdtemp(join(tmpdir(), "ghouls-once-"));
   folders.push(folder);
@@ -66,10 +91,13 @@ test("npm start -- --once carries the examples to their end, shows how, and leav
     runs: { runId: string; workflow: string; status: string; enqueueSeq: number; steps: number }[];
   };
   expect(last.ok).toBe(true);
-  expect(last.runs.map((run) => [run.workflow, run.status, run.enqueueSeq])).toEqual([
-    ["hello", "DONE", 1],
-    ["release-gate", "DONE", 1],
+  expect(last.runs.map((run) => [run.workflow, run.status])).toEqual([
+    ["hello", "DONE"],
+    ["release-gate", "DONE"],
   ]);
+  // The second one is parked while the signing service works, and comes back by another delivery.
+  expect(last.runs[0]?.enqueueSeq).toBe(1);
+  expect(last.runs[1]?.enqueueSeq).toBeGreaterThan(1);
   expect(Object.keys(last.runs[0] ?? {})).toEqual(["runId", "workflow", "status", "enqueueSeq", "steps"]);
 
   const output = join(folder, "output", last.runs[1]?.runId ?? "");
@@ -82,10 +110,29 @@ test("npm start -- --once carries the examples to their end, shows how, and leav
   expect(bom.specVersion).toBe("1.6");
   expect(bom.components.length).toBeGreaterThan(100);
   expect(verdict.decision).toBe("PASSED");
+  const release = releaseIn(folder, last.runs[1]?.runId ?? "");
+  const names = ["bom.json", "signer.pub.pem", "statement.json", "statement.sig", "verdict.json"];
+  expect(Object.keys(release.texts)).toEqual(names);
+  expect(release.keys.size).toBe(1);
+  const statement = release.texts["statement.json"] ?? "";
+  for (const name of ["bom.json", "verdict.json"]) {
+    const bytes = await readFile(join(output, name));
+    expect(release.texts[name]).toBe(bytes.toString("latin1"));
+    expect(statement).toContain(createHash("sha256").update(bytes).digest("hex"));
+  }
+  const signature = Buffer.from(release.texts["statement.sig"] ?? "", "latin1");
+  expect(
+    verify(null, Buffer.from(statement, "latin1"), release.texts["signer.pub.pem"] ?? "", signature),
+  ).toBe(true);
   expect(existsSync(join(folder, "state", "dev.json"))).toBe(false);
 
   // State is kept: a second start finds the same PostgreSQL and admits anew.
   const second = await once(folder);
   expect(second.code).toBe(0);
   expect(second.stdout).not.toContain(last.runs[0]?.runId);
+  // The signing service has its key still, and S3 its objects.
+  const again = JSON.parse(second.stdout.trimEnd().split("\n").at(-1) ?? "") as typeof last;
+  const later = releaseIn(folder, again.runs[1]?.runId ?? "");
+  expect(later.texts["signer.pub.pem"]).toBe(release.texts["signer.pub.pem"]);
+  expect(releaseIn(folder, last.runs[1]?.runId ?? "")).toEqual(release);
 });

@@ -19,6 +19,7 @@ import {
 } from "@ghouls/core";
 import { Registry, type Route } from "@ghouls/engine";
 import * as z from "zod";
+import { DevShape, type DevOptions, type DevSettings } from "./dev-settings.ts";
 
 /** What a user writes in ghouls.config.ts. */
 export interface ConfigOptions {
@@ -62,6 +63,8 @@ export interface ConfigOptions {
     /** Packages that cannot be bundled, such as those that read files of their own: they are deployed beside the bundle. */
     readonly external?: readonly string[];
   };
+  /** What `ghouls dev` runs beside the project on one machine: services and buckets of its own. */
+  readonly dev?: DevOptions;
   /** Runs that `ghouls dev --once` carries to their end. */
   readonly examples?: readonly Example[];
 }
@@ -91,6 +94,7 @@ export interface Config {
   readonly services: Readonly<Record<string, AnyService>>;
   readonly egress: { readonly origins: readonly string[] };
   readonly build: { readonly external: readonly string[] };
+  readonly dev: DevSettings;
   readonly examples: readonly Example[];
 }
 
@@ -146,6 +150,7 @@ const Shape = z.strictObject({
     })
     .prefault({}),
   build: z.strictObject({ external: z.array(z.string().min(1)).default([]) }).prefault({}),
+  dev: DevShape,
   examples: z.array(z.strictObject({ workflow: z.string(), input: z.unknown() })).default([]),
 });
 
@@ -222,6 +227,7 @@ export function defineConfig(options: ConfigOptions): Config {
     services: data.services,
     egress: data.egress,
     build: data.build,
+    dev: data.dev,
     examples: data.examples,
   };
 }

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { GhoulsError, describeFailure, durationMs, type QueueSettings } from "@ghouls/core";
 import type { Config, Example } from "./config.ts";
+import type { DevSettings } from "./dev-settings.ts";
 import { projectRootOf } from "./digest/modules.ts";
 
 /** A configuration with where it came from. */
@@ -14,6 +15,8 @@ export interface LoadedConfig {
   readonly config: Config;
   readonly queues: Readonly<Record<string, QueueSettings>>;
   readonly examples: readonly Example[];
+  /** What runs beside the project on one machine; modules are absolute paths. */
+  readonly dev: DevSettings;
   readonly databaseSchema: string;
   readonly actsMarginSeconds: number;
   /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
@@ -52,11 +55,19 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
     config,
     queues: config.queues,
     examples: config.examples,
+    dev: devOf(config, file),
     databaseSchema: config.database.schema,
     actsMarginSeconds: durationMs(config.timing.actsMargin) / 1_000,
     leaseMs: durationMs(config.timing.lease),
     beatMs: durationMs(config.timing.beat),
   };
+}
+
+function devOf({ dev }: Config, file: string): DevSettings {
+  const services = Object.entries(dev.services).map(
+    ([name, { module }]) => [name, { module: resolve(dirname(file), module) }] as const,
+  );
+  return { ...dev, services: Object.fromEntries(services) };
 }
 
 /** A project of CommonJS cannot import our packages; `npm init` writes that type unasked. */

@@ -1,9 +1,11 @@
 import type { Database } from "./database.ts";
 import type { Functions } from "./functions.ts";
+import type { Buckets } from "./buckets.ts";
 import type { HostLog } from "./log.ts";
 import type { Notice } from "./notices.ts";
 import type { CodeState } from "./reload.ts";
 import type { Queues } from "./queues.ts";
+import type { Services } from "./services.ts";
 import type { DevState, StateFile } from "./state.ts";
 
 export interface Board {
@@ -20,12 +22,15 @@ export interface BoardOptions {
   readonly database: Database;
   readonly schema: string;
   readonly queues: Queues;
+  readonly services: Pick<Services, "processes">;
+  readonly buckets: Buckets;
   readonly tokens: DevState["tokens"];
   readonly log: HostLog;
 }
 
 /** Writes `dev.json` whenever a process comes or goes, from the moment on at which the API answers. */
-export function createBoard({ file, database, schema, queues, tokens, log }: BoardOptions): Board {
+export function createBoard(options: BoardOptions): Board {
+  const { file, database, schema, queues, services, buckets, tokens, log } = options;
   let current: Parameters<Board["update"]>[0] = {};
   return {
     update: async (change) => {
@@ -35,6 +40,7 @@ export function createBoard({ file, database, schema, queues, tokens, log }: Boa
         { role: "host", pid: process.pid },
         ...database.processes,
         ...queues.processes,
+        ...services.processes(),
         { role: "api", pid: current.api.pid },
         ...(current.functions ?? []),
       ];
@@ -48,6 +54,7 @@ export function createBoard({ file, database, schema, queues, tokens, log }: Boa
         databaseSchema: schema,
         ...(migrationUrl === undefined ? {} : { migrationUrl }),
         ...(endpoint === undefined ? {} : { sqsUrl: endpoint }),
+        ...(buckets.s3Url === undefined ? {} : { s3Url: buckets.s3Url }),
         tokens,
         processes,
         ...(code === undefined ? {} : { code }),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { functionEnvironment } from "./child-environment.ts";
+import { functionEnvironment, serviceEnvironment, serviceUrlVariable } from "./child-environment.ts";
 
 const dropped = {
   GHOULS_MIGRATION_DATABASE_URL: "m",
@@ -46,4 +46,19 @@ test("a database of one's own keeps its driver; the embedded one has none, and n
   const found = { DATABASE_URL: "d", GHOULS_SCHEMA: "s", GHOULS_REPLAY_CHECK: "1", AWS_REGION: "r" };
   expect(of({ ...secrets, ...way })).toEqual(found);
   expect(of({ ...secrets, ...way, DATABASE_URL: "own" })).toEqual({ ...way, ...found });
+});
+
+test("a service of the user's has nothing that reaches the database, the queues or AWS", () => {
+  const functions = { DATABASE_URL: "d", PGPASSWORD: "p", NEON_WS_PROXY: "n", EVENTS_TABLE: "e" };
+  const others = { AWS_PROFILE: "a", GHOULS_TOKEN: "t", GHOULS_QUEUE_RUNS_URL: "q" };
+  const env = { ...functions, ...others, PATH: "p", PORT: "80", DATA_DIR: "/else" };
+  expect(serviceEnvironment(env, { port: 4_801, dataDir: "/data" })).toEqual({
+    PATH: "p",
+    PORT: "4801",
+    DATA_DIR: "/data",
+  });
+});
+
+test("the address of a service is found by its name", () => {
+  expect(serviceUrlVariable("my-signer")).toBe("GHOULS_SERVICE_MY_SIGNER_URL");
 });

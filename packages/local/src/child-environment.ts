@@ -47,5 +47,22 @@ export function functionEnvironment(
   };
 }
 
+/** Not for services: what reaches the database, the queues and AWS. */
+const FUNCTIONS_ONLY = /^(AWS_|DATABASE_|GHOULS_|PG[A-Z]+$|NEON_WS_PROXY$|EVENTS_TABLE$)/;
+
+/** What a service of the user's finds in its environment: the user's own, and where it listens and keeps what it keeps. */
+export function serviceEnvironment(
+  env: NodeJS.ProcessEnv,
+  { port, dataDir }: { readonly port: number; readonly dataDir: string },
+): NodeJS.ProcessEnv {
+  const kept = Object.entries(env).filter(([name]) => !FUNCTIONS_ONLY.test(name));
+  return { ...Object.fromEntries(kept), PORT: String(port), DATA_DIR: dataDir };
+}
+
+/** The variable that functions find the address of a service in. */
+export function serviceUrlVariable(name: string): string {
+  return `GHOULS_SERVICE_${name.toUpperCase().replaceAll("-", "_")}_URL`;
+}
+
 /** Whose the runs are that are asked for with the keys of this host. */
 export const DEV_TENANT = "default";

@@ -25,6 +25,8 @@ export async function digestManifest(
 
 export async function loadConfig(path: string) {
   if (path.endsWith("broken.config.ts")) throw new Error("the configuration is broken");
+  if (path.endsWith("beside.config.ts") && process.env["GHOULS_SERVICE_SIGNER_URL"] === undefined)
+    throw new Error("nobody says where the signer is");
   const queue = { batchSize: 2, concurrency: 2, functionTimeout: "5s" } as const;
   await Promise.resolve();
   return {
@@ -40,6 +42,7 @@ export async function loadConfig(path: string) {
     actsMarginSeconds: 1,
     leaseMs: 120_000,
     beatMs: 30_000,
+    dev: { services: {}, buckets: {} },
   };
 }
 
@@ -80,6 +83,9 @@ export function createWorker(config: { readonly path: string }) {
       case "block":
         writeFileSync(argument, String(process.pid));
         for (;;) if (existsSync(join(argument, "never"))) break;
+        return {};
+      case "write-environment":
+        writeFileSync(argument, JSON.stringify(process.env));
         return {};
       case "wait-for":
         writeFileSync(`${argument}.waiting`, "");

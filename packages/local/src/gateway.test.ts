@@ -47,6 +47,16 @@ async function ask(
   return answer;
 }
 
+test("a request that comes before any process is told to come again, and is answered from the first turn on", async () => {
+  const gateway = await openGateway(0);
+  ends.push(() => gateway.close());
+  const early = await ask(gateway.url);
+  expect([early.statusCode, early.headers["content-type"]]).toEqual([503, "application/problem+json"]);
+  expect(JSON.parse(await text(early))).toMatchObject({ status: 503, detail: "it is starting" });
+  await gateway.turnTo(portOf(await api((_, answer) => answer.end("here"))));
+  expect(await text(await ask(gateway.url))).toBe("here");
+});
+
 describe("requests without a pause", () => {
   test.each([
     ["over connections that are kept", true],

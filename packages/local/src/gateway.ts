@@ -33,15 +33,20 @@ interface Target {
 
 /**
  * Listens on loopback.
+ * @param first where requests go; without it they are answered 503 until the first turn
  * @param port the user's; {@link DEFAULT_PORT} where undefined, or a free one where that is taken
  * @throws GhoulsError where the user's port cannot be used
  */
-export async function openGateway(port: number | undefined, first: number): Promise<Gateway> {
-  let target = targetAt(first);
+export async function openGateway(port: number | undefined, first?: number): Promise<Gateway> {
+  let target = first === undefined ? undefined : targetAt(first);
   // It never ends an idle connection by itself. A server that does so after some seconds cuts off the request that came
   // while its process stood still: the timer fires before the request is read.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const mine = target;
+    if (mine === undefined) {
+      refuse(response, 503, "Service Unavailable", "it is starting");
+      return;
+    }
     mine.open += 1;
     response.once("close", () => {
       mine.open -= 1;
@@ -56,7 +61,7 @@ export async function openGateway(port: number | undefined, first: number): Prom
       const before = target;
       target = targetAt(next);
       return new Promise((resolve) => {
-        if (before.open === 0) resolve();
+        if (before === undefined || before.open === 0) resolve();
         else before.onAnswered = resolve;
       });
     },
@@ -128,11 +133,7 @@ function forward(port: number, request: IncomingMessage, response: ServerRespons
     answer.once("error", () => response.destroy());
   });
   onward.on("error", (error) => {
-    if (response.headersSent) return;
-    response.writeHead(502, { "content-type": "application/problem+json" });
-    response.end(
-      JSON.stringify({ title: "Bad Gateway", status: 502, detail: `no answer: ${error.message}` }),
-    );
+    if (!response.headersSent) refuse(response, 502, "Bad Gateway", `no answer: ${error.message}`);
   });
   response.once("close", () => {
     onward.destroy();
@@ -141,6 +142,11 @@ function forward(port: number, request: IncomingMessage, response: ServerRespons
     request.resume();
   });
   request.pipe(onward);
+}
+
+function refuse(response: ServerResponse, status: number, title: string, detail: string): void {
+  response.writeHead(status, { "content-type": "application/problem+json" });
+  response.end(JSON.stringify({ title, status, detail }));
 }
 
 /** How long the answer is stays with it; how it is cut into pieces is said anew. */

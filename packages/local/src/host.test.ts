@@ -14,6 +14,7 @@ import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { isAlive, untilGone } from "./alive.ts";
 import { cleanEnv, fakeParts } from "./fake-parts.support.ts";
@@ -244,6 +245,59 @@ describe("the host", () => {
     await host.stop();
     for (const left of [...before.processes, ...after.processes])
       if (left.role !== "host") expect(isAlive(left.pid), left.role).toBe(false);
+  });
+
+  test("starts the project's services and buckets before the code is read, and functions find them and the API", async () => {
+    const { parts } = fakeParts();
+    const dev = {
+      services: { signer: { module: fileURLToPath(new URL("./fake-service.support.ts", import.meta.url)) } },
+      buckets: { RELEASES_BUCKET: "releases" },
+    };
+    const host = await start({
+      configPath: "/some/beside.config.ts",
+      parts: { ...parts, loadConfig: async () => ({ ...(await parts.loadConfig("/c")), dev }) },
+    });
+    const state = readState();
+    const mark = join(folder, "environment");
+    const seen = async () => {
+      rmSync(mark, { force: true });
+      await send(state, "runs", `write-environment ${mark}`);
+      await until(() => existsSync(mark) && readFileSync(mark, "utf8") !== "").toBe(true);
+      return JSON.parse(readFileSync(mark, "utf8")) as Record<string, string>;
+    };
+    const environment = await seen();
+    expect(environment).toMatchObject({ RELEASES_BUCKET: "releases", GHOULS_PUBLIC_URL: state.apiUrl });
+    expect(state.s3Url).toBe(environment["AWS_ENDPOINT_URL"]);
+    expect((await fetch(`${state.s3Url}/releases`)).status).toBe(200);
+    const signer = environment["GHOULS_SERVICE_SIGNER_URL"] ?? "";
+    const { pid } = (await (await fetch(signer)).json()) as { pid: number };
+    expect(pidOf(state, "signer")).toBe(pid);
+    process.kill(pid, "SIGKILL");
+    await until(() => pidOf(readState(), "signer")).not.toBe(pid);
+    await until(() => pidOf(readState(), "signer")).toBeGreaterThan(0);
+    await host.stop();
+    expect(isAlive(pidOf(state, "signer"))).toBe(false);
+    expect(readdirSync(join(dataDir, "services")).toSorted()).toEqual(["ports.json", "signer"]);
+  });
+
+  test("leaves an address of the API that the user names to functions", async () => {
+    const env = cleanEnv({ GHOULS_PUBLIC_URL: "https://tunnel.example" });
+    await start({ env });
+    const mark = join(folder, "named");
+    await send(readState(), "runs", `write-environment ${mark}`);
+    await until(() => existsSync(mark) && readFileSync(mark, "utf8") !== "").toBe(true);
+    expect(JSON.parse(readFileSync(mark, "utf8"))).toMatchObject({
+      GHOULS_PUBLIC_URL: "https://tunnel.example",
+    });
+  });
+
+  test("where a service cannot start, all that had started is ended", async () => {
+    const { parts } = fakeParts();
+    const dev = { services: { signer: { module: "/no/module.ts" } }, buckets: { A_BUCKET: "a-bucket" } };
+    const loadConfig = async () => ({ ...(await parts.loadConfig("/c")), dev });
+    await expect(start({ parts: { ...parts, loadConfig } })).rejects.toThrow(/signer has no module at/);
+    expect(existsSync(join(dataDir, "host.lock"))).toBe(false);
+    expect(await postmasterOf(join(dataDir, "postgres"))).toBeUndefined();
   });
 
   test("goes on where dev.json cannot be written, and says so", async () => {

@@ -6,16 +6,17 @@ import { describeEnd } from "./child.ts";
 import type { ProcessEnd } from "./child.ts";
 import { DEV_TENANT, functionEnvironment } from "./child-environment.ts";
 import type { Database } from "./database.ts";
-import { openDatabase } from "./database.ts";
 import { createBoard } from "./board.ts";
 import type { Board } from "./board.ts";
-import { allOrNothing, createOwner } from "./owner.ts";
+import { createOwner } from "./owner.ts";
 import type { Owner } from "./owner.ts";
-import { openCodeStore, readCode, readFirstCode } from "./code.ts";
+import { openCodeStore, readCode } from "./code.ts";
 import type { Code, CodeStore } from "./code.ts";
 import { strandedLines } from "./stranded.ts";
 import { firstState, startReloading } from "./reload.ts";
+import { endLeftServices } from "./services.ts";
 import { startServing } from "./serving.ts";
+import { codeOf, startStores } from "./stores.ts";
 import type { Serving } from "./serving.ts";
 import { watchFiles } from "./watch.ts";
 import { ensureKeys } from "./keys.ts";
@@ -27,7 +28,6 @@ import { openLog, rotate } from "./log.ts";
 import type { HostLedger, LoadedConfig, Parts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
 import { refuseUnready } from "./ready.ts";
-import { openQueues } from "./queues.ts";
 import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from "./state.ts";
 import type { DevState } from "./state.ts";
 import { describeNotice, noticeIn, withNotice } from "./notices.ts";
@@ -112,7 +112,10 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const codes = openCodeStore(options.dataDir);
   await codes.clear();
   owner.defer(() => codes.clear());
-  const { config, code, database, queues } = await startStores(options, log, owner);
+  await endLeftServices(leftBehind);
+  const onChange = (): void => void board?.update({});
+  const stores = await startStores(options, log, owner, onChange);
+  const { config, code, database, queues, services, buckets } = stores;
   const ledger = await openHostLedger(options, database.url, config);
   const supervisor = createSupervisor({
     ledger,
@@ -124,13 +127,15 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   await forgetLeftBehind(options.dataDir);
 
   const tokens = await makeKeys(options, database, config);
-  const env = functionEnvironment(options.env, database.url, config.databaseSchema, queues);
+  const env = functionEnvironment(stores.env, database.url, config.databaseSchema, queues);
   const stateFile = openStateFile(options.dataDir);
   const shown = createBoard({
     file: stateFile,
     database,
     schema: config.databaseSchema,
     queues,
+    services,
+    buckets,
     tokens,
     log,
   });
@@ -151,7 +156,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   else {
     const reloading = startReloading({
       first: code,
-      read: (signal) => readCode({ ...codeOf(options, log), signal }),
+      read: (signal) => readCode({ ...codeOf(options, stores.env, log), signal }),
       replace: (next) => serving.replace(next),
       watch: watchFiles,
       openOfPins: (pins) => ledger.runs.openOfPins(DEV_TENANT, pins),
@@ -175,10 +180,6 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
     stop: () => owner.end(),
     kill: () => owner.kill(),
   };
-}
-
-function codeOf({ parts, configPath, env }: HostOptions, log: HostLog) {
-  return { handlers: parts.handlers, configPath: resolve(configPath), env, log };
 }
 
 interface ServingParts {
@@ -230,30 +231,6 @@ function startServingParts(
     code,
   );
   return owner.own(starting);
-}
-
-interface Stores {
-  readonly config: LoadedConfig;
-  readonly code: Code;
-  readonly database: Database;
-  readonly queues: Queues;
-}
-
-/** Configuration, code, database and queues, all at the same time. */
-async function startStores(options: HostOptions, log: HostLog, owner: Owner): Promise<Stores> {
-  const { env, dataDir, print, parts } = options;
-  const loading = parts.loadConfig(resolve(options.configPath));
-  const schema = loading.then((config) => config.databaseSchema);
-  const queueSettings = loading.then((config) => config.queues);
-  for (const promise of [schema, queueSettings]) promise.catch(() => undefined);
-  const [databasePlace, queuePlace] = [owner.place(), owner.place()];
-  const [config, code, queues, database] = await allOrNothing([
-    loading,
-    readFirstCode(codeOf(options, log)),
-    queuePlace.own(openQueues({ env, dataDir, log, queues: queueSettings })),
-    databasePlace.own(openDatabase({ env, dataDir, log, print, ledger: parts.ledger, schema })),
-  ] as const);
-  return { config, code, database, queues };
 }
 
 async function openHostLedger(

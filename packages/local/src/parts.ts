@@ -12,6 +12,15 @@ export interface LoadedConfig {
   /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
   readonly leaseMs: number;
   readonly beatMs: number;
+  /** What the host runs beside the project. */
+  readonly dev: Beside;
+}
+
+export interface Beside {
+  /** The modules of services, as absolute paths, by the services' names. */
+  readonly services: Readonly<Record<string, { readonly module: string }>>;
+  /** Names of S3 buckets by the variables that functions find them in. */
+  readonly buckets: Readonly<Record<string, string>>;
 }
 
 /** A run that `--once` submits. */

@@ -170,7 +170,8 @@ function needsRestart(before: Code, after: Code): Refusal | undefined {
     !isDeepStrictEqual(settings, newSettings);
   if (!differs) return undefined;
   return {
-    message: "the names of the queues, the schema or the times of the protocol have changed",
+    message:
+      "the names of the queues, the schema, the times of the protocol or what runs beside have changed",
     fix: "Restart `ghouls dev` to take them, or put them back.",
   };
 }

@@ -58,8 +58,24 @@ export interface Serving {
   kill(): void;
 }
 
-/** Starts the processes of the first code. @throws GhoulsError where one cannot start; then none is left */
+/**
+ * Starts the processes of the first code. They are told the address of the API, so its port is taken before.
+ * @throws GhoulsError where one cannot start; then none is left
+ */
 export async function startServing(options: ServingOptions, first: Code): Promise<Serving> {
+  const gateway = await openGateway(options.port);
+  try {
+    // A user whose services are elsewhere names an address that they can reach.
+    const publicUrl = options.env["GHOULS_PUBLIC_URL"] || gateway.url;
+    const env = { ...options.env, GHOULS_PUBLIC_URL: publicUrl };
+    return await startBehind(gateway, { ...options, env }, first);
+  } catch (error) {
+    gateway.close();
+    throw error;
+  }
+}
+
+async function startBehind(gateway: Gateway, options: ServingOptions, first: Code): Promise<Serving> {
   const broken = Promise.withResolvers<string>();
   const entries = new Map<Code, readonly ProcessEntry[]>();
   const alive = new Set<Generation>();
@@ -72,6 +88,7 @@ export async function startServing(options: ServingOptions, first: Code): Promis
     return made;
   };
   let current = await start(first);
+  void gateway.turnTo(current.api.port);
   let stopping = false;
   let sources: Sources | undefined;
   const watch = (one: Generation): void => {
@@ -79,13 +96,6 @@ export async function startServing(options: ServingOptions, first: Code): Promis
       if (one === current && !stopping) broken.resolve(`the API ended: ${describeEnd(end)}`);
     });
   };
-  let gateway: Gateway;
-  try {
-    gateway = await openGateway(options.port, current.api.port);
-  } catch (error) {
-    await end(current);
-    throw error;
-  }
   watch(current);
   const { url } = gateway;
   const retire = async (one: Generation, answered: Promise<void>): Promise<void> => {

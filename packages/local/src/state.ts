@@ -25,6 +25,8 @@ export interface DevState {
   /** Absent where the queues are not on this machine. */
   readonly sqsUrl?: string;
   /** Keys of the ledger. */
+  /** Where the project's buckets are, if it has some on this machine. */
+  readonly s3Url?: string;
   readonly tokens: { readonly operator: string; readonly submitter: string; readonly decider: string };
   readonly processes: readonly ProcessEntry[];
   /** The code that runs. */

@@ -21,17 +21,23 @@ test("hello greets, through the ledger and the engine", async () => {
   expect(await run.steps()).toMatchObject([{ kind: "step", name: "greet", outcome: "ok" }]);
 });
 
-test("release-gate that loses its worker in the middle gives its verdict all the same, each step journaled once", async () => {
+test("release-gate that loses its worker in the middle gives its verdict all the same, each step journaled once; what is refused is signed by nobody", async () => {
   const folder = await temporaryFolder();
   const [lockfile, output] = [join(folder, "package-lock.json"), join(folder, "out")];
   await mkdir(output);
   const integrity = `sha512-${createHash("sha512").update("one").digest("base64")}`;
-  const entry = { version: "1.0.0", license: "MIT", integrity };
+  const entry = { version: "1.0.0", license: "GPL-3.0", integrity };
   await writeFile(lockfile, lockfileText({ "node_modules/one": entry }));
   vi.stubEnv("npm_config_cache", folder);
-  const run = await ghouls.submit(releaseGate, { lockfile, output });
+  vi.stubEnv("RELEASES_BUCKET", "releases");
+  const run = await ghouls.submit(releaseGate, { lockfile, output, questions: "policy" });
   run.crashAfter("judge licences");
-  expect(await run.result()).toMatchObject({ decision: "PASSED", components: 1 });
+  expect(await run.result()).toMatchObject({
+    decision: "REFUSED",
+    components: 1,
+    signature: null,
+    published: null,
+  });
   expect((await run.steps()).map(({ name }) => name)).toEqual([
     "read lockfile",
     "judge licences",

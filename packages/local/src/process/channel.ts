@@ -1,3 +1,5 @@
+import { Worker } from "node:worker_threads";
+
 /** The child's side of its channel to the host. */
 
 /** Tells the host something; silent where the host is gone. */
@@ -18,6 +20,15 @@ export function fail(error: unknown): void {
 export function onHostGone(end: () => void): void {
   process.once("disconnect", end);
   if (!process.connected) end();
+}
+
+/** Ends this process with its host even while its own loop is blocked. */
+export function endWithHost(): void {
+  const watch = `
+    const host = ${process.ppid};
+    setInterval(() => { if (process.ppid !== host) process.kill(process.pid, "SIGKILL"); }, 500);`;
+  new Worker(watch, { eval: true, stdin: false }).unref();
+  onHostGone(() => process.kill(process.pid, "SIGKILL"));
 }
 
 /** A signal meant for the whole terminal is the host's to answer. */

@@ -1,7 +1,6 @@
 import inspector from "node:inspector";
 import { performance } from "node:perf_hooks";
-import { Worker } from "node:worker_threads";
-import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
+import { endWithHost, fail, leaveSignalsToHost, tell } from "./channel.ts";
 import { givenCode } from "./serve-modules.ts";
 
 /**
@@ -26,15 +25,6 @@ interface Invocation {
   readonly id: string;
   readonly event: unknown;
   readonly remainingMs: number;
-}
-
-/** Ends this process with its host even while its own loop is blocked. */
-function watchHost(): void {
-  const watch = `
-    const host = ${process.ppid};
-    setInterval(() => { if (process.ppid !== host) process.kill(process.pid, "SIGKILL"); }, 500);`;
-  new Worker(watch, { eval: true, stdin: false }).unref();
-  onHostGone(() => process.kill(process.pid, "SIGKILL"));
 }
 
 /**
@@ -77,7 +67,7 @@ async function answer(handler: Handler, functionName: string, invocation: Invoca
 
 async function main(): Promise<void> {
   const args = process.argv.slice(2);
-  watchHost();
+  endWithHost();
   leaveSignalsToHost();
   openInspector(process.env["GHOULS_INSPECT"]);
   const handler = await loadHandler(args);

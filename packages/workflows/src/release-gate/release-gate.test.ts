@@ -4,11 +4,16 @@ import { join } from "node:path";
 import { Validation } from "@cyclonedx/cyclonedx-library";
 import cacache from "cacache";
 import { NonRetryableError } from "ghouls";
+import type { DelegateResult } from "ghouls";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { testS3 } from "../../../../test/support/s3.ts";
+import { signer } from "../signer.ts";
+import type { Signed, SignRequest } from "../signing-service/statement.ts";
 import { sha256 } from "./files.ts";
 import { lockfileText, temporaryFolder } from "./fixtures.ts";
 import { releaseGate } from "./release-gate.ts";
-import { Verdict } from "./verdict.ts";
+import { signedIn } from "./release.support.ts";
+import { Report, Verdict } from "./verdict.ts";
 
 type Context = Parameters<typeof releaseGate.run>[0];
 type Journal = Map<string, string>;
@@ -18,9 +23,17 @@ let lockfile: string;
 let output: string;
 let asked: unknown[] = [];
 let answer: unknown;
+/** What was to be signed, and what the service answers instead of signing it. */
+let toSign: SignRequest[] = [];
+let job: DelegateResult<Signed> | undefined;
+const s3 = await testS3();
 beforeEach(async () => {
   asked = [];
   answer = undefined;
+  toSign = [];
+  job = undefined;
+  s3.forget();
+  s3.useEnvironment();
   folder = await temporaryFolder();
   lockfile = join(folder, "package-lock.json");
   output = join(folder, "out");
@@ -37,11 +50,14 @@ async function run(
 ) {
   const step = async (
     name: string,
-    body: (context: { signal: AbortSignal }) => unknown,
+    body: (context: { signal: AbortSignal; idempotencyKey: string }) => unknown,
   ): Promise<unknown> => {
     if (!journal.has(name)) {
       await before?.(name);
-      journal.set(name, JSON.stringify(await body({ signal: new AbortController().signal })));
+      journal.set(
+        name,
+        JSON.stringify(await body({ signal: new AbortController().signal, idempotencyKey: name })),
+      );
     }
     return JSON.parse(journal.get(name) ?? "") as unknown;
   };
@@ -50,14 +66,25 @@ async function run(
     asked.push([title, options]);
     return Promise.resolve(answer);
   };
+  const delegate = async (name: string, service: unknown, request: SignRequest, options: unknown) => {
+    expect([name, service, options]).toEqual(["sign", signer, { deadline: "1h" }]);
+    toSign.push(signer.request.parse(request) as SignRequest);
+    const signed = async () => ({
+      outcome: "SUCCEEDED",
+      attemptId: "attempt-1",
+      result: await signedIn(folder, request),
+    });
+    return job ?? signed();
+  };
   const context = {
     runId: "run-1",
     step,
     consent,
+    delegate,
     now: () => new Date("2026-11-29T12:00:00Z"),
     uuid: () => uuid,
   };
-  return Verdict.parse(await releaseGate.run(context as unknown as Context, releaseGate.input.parse(input)));
+  return Report.parse(await releaseGate.run(context as unknown as Context, releaseGate.input.parse(input)));
 }
 
 /** A lockfile with so many packages, whose tarballs hold their names. */
@@ -92,6 +119,7 @@ test("verifies in steps of 50, and writes the bom and the verdict that it return
     "verify packages 101 to 101 of 101",
     "write bom",
     "write verdict",
+    "publish",
   ]);
   expect(verdict).toMatchObject({
     decision: "PASSED",
@@ -99,12 +127,68 @@ test("verifies in steps of 50, and writes the bom and the verdict that it return
     integrity: { verified: 60, not_in_cache: 41, mismatch: 0, no_integrity: 0 },
   });
   const [bom = "", written = ""] = await files();
-  expect(JSON.parse(written)).toEqual(verdict);
+  expect(JSON.parse(written)).toEqual(Verdict.parse(verdict));
   expect(verdict.bom).toEqual({
     path: join(output, "bom.json"),
     bytes: Buffer.byteLength(bom),
     sha256: sha256(bom),
   });
+});
+
+test("what passed is signed, bom and verdict and who decided, and published as it was signed", async () => {
+  await writeLockfile(1);
+  const { signature, published, policy } = await run({ lockfile, output });
+  const [bom = "", verdict = ""] = await files();
+  const request = {
+    bom: { sha256: sha256(bom) },
+    verdict: { sha256: sha256(verdict), release: true },
+    decidedBy: [`policy:${policy.name}@${policy.sha256.slice(0, 12)}`],
+    runId: "run-1",
+  };
+  expect(toSign).toEqual([request]);
+  const signed = await signedIn(folder, request);
+  expect(signature).toEqual({
+    algorithm: "ed25519",
+    attemptId: "attempt-1",
+    statement: { sha256: sha256(signed.statement) },
+    publicKey: { sha256: sha256(signed.publicKey) },
+  });
+  expect(published?.objects.map(({ key }) => key)).toEqual(s3.puts);
+  const found = await Promise.all(s3.puts.map(async (key) => (await s3.object(key))?.bytes.toString()));
+  expect(found.slice(0, 4)).toEqual([bom, verdict, signed.publicKey, signed.statement]);
+});
+
+test.each<[string, DelegateResult<Signed>, RegExp]>([
+  [
+    "whom the service refuses",
+    { outcome: "FAILED", attemptId: "a", error: { code: "no", message: "not today" } },
+    /^Not signed: the signing service refused \(no: not today\)\.$/,
+  ],
+  [
+    "whose job is cancelled",
+    { outcome: "CANCELLED", attemptId: "a" },
+    /^Not signed: its job .* was cancelled\.$/,
+  ],
+  ["that is not signed in time", { outcome: "DEADLINE", attemptId: "a" }, /^Not signed: .* in time\.$/],
+  [
+    "that is answered by no signature",
+    { outcome: "INVALID", attemptId: "a", result: 1, problem: "expected object" },
+    /^Not signed: .* no signature \(expected object\)\.$/,
+  ],
+  [
+    "that is answered by the signature of something else",
+    { outcome: "SUCCEEDED", attemptId: "a", result: { statement: "{}", signature: "", publicKey: "" } },
+    /^Not signed: .* it signed another statement\.$/,
+  ],
+])("a release %s is refused, in its file as well, and published nowhere", async (_, ended, reason) => {
+  await writeLockfile(1);
+  job = ended;
+  const { signature, published, ...verdict } = await run({ lockfile, output });
+  expect([verdict.decision, signature, published]).toEqual(["REFUSED", null, null]);
+  expect(verdict.reasons[0]).toMatch(reason);
+  expect(verdict.reasons.length).toBeGreaterThan(1);
+  expect(JSON.parse((await files())[1] ?? "")).toEqual(verdict);
+  expect(s3.puts).toEqual([]);
 });
 
 test("a worker that is lost at any step leaves a run whose repeat gives the same verdict and the same bytes", async () => {
@@ -125,6 +209,7 @@ test("a tarball that differs from the lockfile refuses the release and is named"
   await fillCache(60, (index) => (index === 57 ? "evil" : `p${index}`));
   const verdict = await run({ lockfile, output });
   expect(verdict).toMatchObject({ decision: "REFUSED", mismatches: [{ package: "p57@1.0.0" }] });
+  expect([verdict.signature, verdict.published, toSign, s3.puts]).toEqual([null, null, [], []]);
 });
 
 test("a questionable licence refuses the release with its list, own packages aside", async () => {
@@ -176,7 +261,9 @@ test.each([
         },
       ],
     ]);
-    expect(JSON.parse((await files())[1] ?? "")).toEqual(verdict);
+    expect(JSON.parse((await files())[1] ?? "")).toEqual(Verdict.parse(verdict));
+    // They answer for it.
+    expect(toSign.map(({ decidedBy }) => decidedBy)).toEqual(decision === "PASSED" ? [["user:ada"]] : []);
   },
 );
 
@@ -204,6 +291,12 @@ describe("a run is refused for good", () => {
     await expect(failed).rejects.toThrow(message);
     await expect(failed).rejects.toBeInstanceOf(NonRetryableError);
   };
+
+  test("where no bucket is named: people are not asked for what could not be published", async () => {
+    vi.stubEnv("RELEASES_BUCKET", "");
+    await writeLockfile(1);
+    await refused({ lockfile, output }, /RELEASES_BUCKET must name/);
+  });
 
   test("where the lockfile is missing", () => refused({ lockfile, output }, /there is no such file/));
 

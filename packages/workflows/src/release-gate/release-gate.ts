@@ -8,7 +8,12 @@ import { judgePackages } from "./licences.ts";
 import type { Lockfile } from "./lockfile.ts";
 import { nearestLockfile, readLockfile } from "./lockfile.ts";
 import { readPolicy, SHIPPED_POLICY } from "./policy.ts";
-import { decide, MAX_LISTED, summarise, Verdict } from "./verdict.ts";
+import { publish, published } from "./publish.ts";
+import { releasesBucket } from "./s3.ts";
+import { signer } from "../signer.ts";
+import { judgeSignature } from "./signature.ts";
+import { decide, decidedBy, MAX_LISTED, Report, summarise, unsigned } from "./verdict.ts";
+import type { Verdict } from "./verdict.ts";
 import { writeAtomically } from "./write.ts";
 
 /** Packages that one step verifies. */
@@ -30,15 +35,18 @@ const Input = z.strictObject({
   output: z.string().min(1).optional(),
 });
 
-/** Decides whether a project may be released: what it ships, whether that is what npm fetched, under which licences. */
+/**
+ * Decides whether a project may be released: what it ships, whether that is what npm fetched, under which licences. What may be
+ * is signed by a service and published, and nothing else is.
+ */
 export const releaseGate = workflow({
   name: "release-gate",
   version: 1,
-  onWorkerLoss: "resume", // every step only reads, or writes the same bytes again
+  onWorkerLoss: "resume", // every step but "publish" only reads, or writes the same bytes again
   queue: "rites",
   deadline: "7d",
   input: Input,
-  output: Verdict,
+  output: Report,
   async run(ctx, input) {
     const lock = await ctx.step("read lockfile", () => inspect(input, ctx.runId));
     const judged = await ctx.step("judge licences", () => judge(lock));
@@ -68,11 +76,34 @@ export const releaseGate = workflow({
       alone.hangsOnLicences && input.questions === "people"
         ? decide({ ...evidence, consent: await askPeople(ctx, alone.verdict, input.deciders) })
         : alone;
-    const text = `${JSON.stringify(verdict, null, 2)}\n`;
-    await ctx.step("write verdict", () => writeAtomically(lock.output, "verdict.json", text));
-    return verdict;
+    const file = await ctx.step("write verdict", () => writeVerdict(lock, verdict));
+    if (verdict.decision === "REFUSED") return { ...verdict, signature: null, published: null };
+
+    const request = {
+      bom: { sha256: bom.sha256 },
+      verdict: { sha256: file.sha256, release: true },
+      decidedBy: [...decidedBy(verdict)],
+      runId: ctx.runId,
+    };
+    const answer = judgeSignature(request, await ctx.delegate("sign", signer, request, { deadline: "1h" }));
+    if ("why" in answer) {
+      const refused = unsigned(verdict, answer.why);
+      await ctx.step("write refusal", () => writeVerdict(lock, refused));
+      return { ...refused, signature: null, published: null };
+    }
+    const release = { bucket: lock.bucket, runId: ctx.runId, bom, verdict: file, signed: answer.signed };
+    const place = await ctx.step("publish", (step) => publish(release, step), {
+      effect: "once",
+      tries: 3,
+      probe: (step) => published(release, step),
+    });
+    return { ...verdict, signature: answer.signature, published: place };
   },
 });
+
+function writeVerdict(lock: Inspected, verdict: Verdict) {
+  return writeAtomically(lock.output, "verdict.json", `${JSON.stringify(verdict, null, 2)}\n`);
+}
 
 /** Parks the run until somebody has answered; what they are shown is frozen with the request. */
 async function askPeople(ctx: WorkflowContext, verdict: Verdict, deciders: readonly string[]) {
@@ -91,11 +122,14 @@ interface Inspected {
   readonly sha256: string;
   readonly policy: string;
   readonly output: string;
+  /** Where releases go; asked for at once, as a run may wait for days before it publishes. */
+  readonly bucket: string;
   readonly components: number;
   readonly toVerify: number;
 }
 
 async function inspect(input: z.infer<typeof Input>, runId: string): Promise<Inspected> {
+  const bucket = releasesBucket(process.env);
   const path = resolve(input.lockfile ?? nearestLockfile(import.meta.url));
   const lockfile = await readLockfile(path);
   return {
@@ -103,6 +137,7 @@ async function inspect(input: z.infer<typeof Input>, runId: string): Promise<Ins
     sha256: lockfile.sha256,
     policy: resolve(input.policy ?? SHIPPED_POLICY),
     output: resolve(input.output ?? join("output", runId)),
+    bucket,
     components: lockfile.packages.length,
     toVerify: fromOutside(lockfile).length,
   };

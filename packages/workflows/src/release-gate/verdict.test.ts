@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Finding } from "./integrity.ts";
 import type { Evidence } from "./verdict.ts";
-import { decide, MAX_LISTED, summarise, Verdict } from "./verdict.ts";
+import { decide, decidedBy, MAX_LISTED, summarise, unsigned, Verdict } from "./verdict.ts";
 
 const finding = (outcome: Finding["outcome"], isGap = false): Finding => ({
   package: "a@1",
@@ -120,4 +120,26 @@ describe("what people said to the questions", () => {
     const { verdict } = asked({ consent, batches: [summarise([finding("mismatch")], null)] });
     expect(verdict.decision).toBe("REFUSED");
   });
+
+  test("names those who granted in the statement; without any the policy, by its digest", () => {
+    const decisions = [word("user:ada", "grant"), word("user:bob", "grant")];
+    const granted = asked({ consent: { outcome: "GRANTED", decisions } }).verdict;
+    expect(decidedBy(granted)).toEqual(["user:ada", "user:bob"]);
+    const policy = { name: "ours", path: "/p", sha256: "0123456789abcdef" };
+    expect(decidedBy(asked({ questions: [], policy }).verdict)).toEqual(["policy:ours@0123456789ab"]);
+    // A grant for want of an answer is nobody's.
+    const silent = asked({ policy, consent: { outcome: "GRANTED", decisions: [] } }).verdict;
+    expect(decidedBy(silent)).toEqual(["policy:ours@0123456789ab"]);
+  });
+});
+
+test("a verdict that passed and is not signed refuses, and says why first", () => {
+  const { verdict } = decide(evidence([finding("verified")]));
+  const refused = unsigned(verdict, "nobody was there");
+  expect(refused).toEqual({
+    ...verdict,
+    decision: "REFUSED",
+    reasons: ["Not signed: nobody was there.", ...verdict.reasons],
+  });
+  expect(Verdict.parse(refused)).toEqual(refused);
 });

@@ -1,5 +1,7 @@
 import * as z from "zod";
 import type { Finding } from "./integrity.ts";
+import { Published } from "./publish.ts";
+import { Signature } from "./signature.ts";
 
 /** Most findings and questions that a verdict lists; the counts are always of all. */
 export const MAX_LISTED = 500;
@@ -28,7 +30,7 @@ const Answer = z.object({
   ),
 });
 
-/** What the release gate answers. */
+/** What the gate decides about a project, and writes to verdict.json. */
 export const Verdict = z.object({
   decision: z.enum(["PASSED", "REFUSED"]),
   /** Why, in sentences. */
@@ -49,6 +51,13 @@ export const Verdict = z.object({
   consent: Answer.nullable(),
 });
 export type Verdict = z.infer<typeof Verdict>;
+
+/** What the release gate answers: PASSED is signed and published. */
+export const Report = Verdict.extend({
+  signature: Signature.nullable(),
+  published: Published.nullable(),
+});
+export type Report = z.infer<typeof Report>;
 
 /** The findings of one batch, small enough for a journal. */
 export interface BatchSummary {
@@ -129,6 +138,17 @@ export function decide({ batches, requireIntegrity, ...rest }: Evidence): Decide
     gaps: gaps.slice(0, MAX_LISTED),
   };
   return { verdict, hangsOnLicences: contents.length === 0 && licences.length > 0 };
+}
+
+/** The verdict on a release that passed and is not signed after all. */
+export function unsigned(verdict: Verdict, why: string): Verdict {
+  return { ...verdict, decision: "REFUSED", reasons: [`Not signed: ${why}.`, ...verdict.reasons] };
+}
+
+/** Who answers for a verdict: the people who consented, or else the policy, by the beginning of its digest. */
+export function decidedBy({ consent, policy }: Verdict): readonly string[] {
+  const granted = consent?.decisions.filter(({ verdict }) => verdict === "grant").map(({ by }) => by) ?? [];
+  return granted.length > 0 ? granted : [`policy:${policy.name}@${policy.sha256.slice(0, 12)}`];
 }
 
 /** Who has said what to the questions. */
