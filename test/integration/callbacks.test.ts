@@ -162,6 +162,19 @@ describe("a report", () => {
     expect(JSON.stringify(await world.db.admin("select * from ghouls.attempts"))).not.toContain(token);
   });
 
+  test("of a lookup that repeats the token is no answer either", async () => {
+    const { submission, token } = await started();
+    service.says({ state: "succeeded", result: { done: `Bearer ${token}` } });
+    await world.advance(31);
+    await world.reconcile();
+    expect(await statusOf(submission.attemptId)).toBe("SUBMITTED");
+    expect(JSON.stringify(await world.db.admin("select * from ghouls.attempts"))).not.toContain(token);
+    service.says({ state: "succeeded", result: { done: "A".repeat(43) } });
+    await world.advance(61);
+    await world.reconcile();
+    expect(await statusOf(submission.attemptId)).toBe("SUCCEEDED");
+  });
+
   test("of what the ledger could not give back unchanged is refused, and the token stays", async () => {
     const { submission, token } = await started();
     const said: JobReport = { state: "succeeded", result: { done: "a\0b" } };

@@ -16,6 +16,7 @@ import {
 } from "@ghouls/core";
 import type { Attempt, KeptReport } from "@ghouls/ledger";
 import { requestDigest } from "../admission/validate.ts";
+import { repeatsToken } from "./callback-token.ts";
 
 /** Seconds to the first look at what is on its way, and at what nobody knows of; further ones come at growing distances. */
 const ON_ITS_WAY_SECONDS = 10;
@@ -68,7 +69,7 @@ export interface Outcome {
  * back unchanged is no answer: what the ledger kept would not be what the service gave.
  */
 export async function outcomeOf(
-  { tenantId, runId }: Pick<Attempt, "tenantId" | "runId">,
+  attempt: Pick<Attempt, "tenantId" | "runId" | "attemptId" | "callbackDigest">,
   answer: JobAnswer,
   codec: Codec,
 ): Promise<{ readonly answer: JobAnswer; readonly outcome?: Outcome }> {
@@ -83,6 +84,9 @@ export async function outcomeOf(
       answer: { state: "unknown", why: `what it gave cannot be kept: ${describeFailure(error).message}` },
     };
   }
+  if (repeatsToken(attempt, canonical))
+    return { answer: { state: "unknown", why: "what it gave repeats the callback's token, a secret" } };
+  const { tenantId, runId } = attempt;
   const reportText = await codec.encode(canonical, { tenantId, runId, kind: "report" });
   return {
     answer,

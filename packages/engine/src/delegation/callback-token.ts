@@ -28,3 +28,18 @@ export function isTokenOf(
   const presented = callbackDigest(attempt ?? { tenantId: "", runId: "", attemptId: "" }, token);
   return isSameDigest(presented, kept ?? NOBODYS_DIGEST) && attempt !== null;
 }
+
+/** Whether a text repeats the token of an attempt, of which only the digest is known: a secret that would be kept. */
+export function repeatsToken(
+  attempt: {
+    readonly tenantId: string;
+    readonly runId: string;
+    readonly attemptId: string;
+    readonly callbackDigest: string | null;
+  },
+  text: string,
+): boolean {
+  if (attempt.callbackDigest === null) return false;
+  const shaped = text.match(/(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g) ?? [];
+  return [...new Set(shaped)].some((token) => isTokenOf(attempt, attempt.callbackDigest, token));
+}

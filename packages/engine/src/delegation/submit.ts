@@ -88,6 +88,7 @@ export async function submitJob(
     delegation.publicUrl === undefined
       ? null
       : { url: callbackUrl(delegation.publicUrl, attempt.attemptId), token: delegation.newToken() };
+  const digest = callback === null ? null : callbackDigest(attempt, callback.token);
   const [monotonicMs, wallMs, budgetMs] = [clock.monotonicMs(), clock.wallMs(), remainingMs()];
   const token = ids.next();
   await faults("delegate.before-claim", attempt.attemptId);
@@ -97,7 +98,7 @@ export async function submitJob(
       token,
       submitter: worker,
       sendsForSeconds: Math.max(0, budgetMs) / 1_000 + settings.actsMarginSeconds,
-      callbackDigest: callback === null ? null : callbackDigest(attempt, callback.token),
+      callbackDigest: digest,
       callbackSeconds: CALLBACK_SECONDS,
       nextLookSeconds: Math.ceil(service.times.timeoutMs / 1_000) + settings.publisherGraceSeconds,
     },
@@ -105,7 +106,7 @@ export async function submitJob(
   if (!claimed) return null;
   await faults("delegate.after-claim", attempt.attemptId);
   const elapsedMs = Math.max(clock.monotonicMs() - monotonicMs, clock.wallMs() - wallMs);
-  const mine: Attempt = { ...attempt, status: "SUBMITTING", token };
+  const mine: Attempt = { ...attempt, status: "SUBMITTING", token, callbackDigest: digest };
   // It may have stood still: somebody else may believe by now that it sends nothing more.
   if (elapsedMs > budgetMs) return null;
   const { tenantId, runId, attemptId, idempotencyKey } = attempt;

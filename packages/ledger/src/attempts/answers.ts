@@ -2,9 +2,9 @@ import { sqlStates, type AttemptStatus, type RunStatus } from "@ghouls/core";
 import { recordAudit } from "../audit.ts";
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns } from "../containment/endings.ts";
-import { raiseAttention } from "../hops/settlements.ts";
 import { writeStatement } from "../sql/statement.ts";
 import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
+import { askAboutJob, calmIfKnown } from "./attention.ts";
 import { FINAL_ATTEMPT, LIVING_ATTEMPT, lockAttempt, type Attempt, type AttemptKey } from "./attempt.ts";
 
 /** What became of a job, as it is kept: it has passed the codec. */
@@ -98,22 +98,6 @@ where run.tenant_id = acknowledged.tenant_id and run.run_id = acknowledged.run_i
 returning run.open_items`,
 );
 
-/** With it begins the attention that is asked for jobs of which nobody knows. */
-const UNCERTAIN = "attempt_uncertain:";
-
-/** The word of the run that was raised for attempts, once none of it is UNCERTAIN. */
-const CALM = writeStatement(
-  "attempts.calm",
-  `
-update ghouls.runs run
-set attention_reason = null, attention_at = null
-where run.tenant_id = $1 and run.run_id = $2 and starts_with(run.attention_reason, $3)
-  and not exists (
-    select from ghouls.attempts t
-    where t.tenant_id = run.tenant_id and t.run_id = run.run_id and t.status = 'UNCERTAIN')
-returning run.run_id`,
-);
-
 /** The first that contradicts stays. Attention is raised though the run may have ended: nothing of it moves by that. */
 const CONTRADICT = writeStatement(
   "attempts.contradict",
@@ -201,11 +185,10 @@ async function write(executor: Executor, attempt: Attempt, change: AttemptChange
     by,
   ]);
   if (status === "UNCERTAIN" && attempt.status !== "UNCERTAIN") {
-    const reason = `${UNCERTAIN} nobody knows of the job "${attempt.name}" at ${attempt.service}: ${why ?? "unknown"}`;
-    await raiseAttention(executor, attempt, reason.slice(0, 1_000));
+    const reason = `nobody knows of the job "${attempt.name}" at ${attempt.service}: ${why ?? "unknown"}`;
+    await askAboutJob(executor, attempt, reason);
   }
-  if (status !== "UNCERTAIN" && attempt.status === "UNCERTAIN")
-    await executor.run(CALM, [attempt.tenantId, attempt.runId, UNCERTAIN]);
+  if (status !== "UNCERTAIN" && attempt.status === "UNCERTAIN") await calmIfKnown(executor, attempt);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns } from "../containment/endings.ts";
 import { writeStatement } from "../sql/statement.ts";
 import { PARKED_STATES } from "../waits/resumptions.ts";
+import { calmIfKnown } from "./attention.ts";
 import type { Attempt } from "./attempt.ts";
 
 /** The states in which a submission may be claimed; all but the first after a proof that the service does not have it. */
@@ -104,7 +105,10 @@ export async function claimSubmission(
       settings.callbackSeconds,
       settings.nextLookSeconds,
     ]);
-    return claimed.length === 1;
+    if (claimed.length === 0) return false;
+    // It is known again: the service does not have it, and it is sent now.
+    if (attempt.status === "UNCERTAIN") await calmIfKnown(transaction, attempt);
+    return true;
   });
 }
 

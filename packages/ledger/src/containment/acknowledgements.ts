@@ -1,4 +1,5 @@
 import { sqlStates, type Claim, type RunStatus } from "@ghouls/core";
+import { calmIfKnown } from "../attempts/attention.ts";
 import { FINAL_ATTEMPT } from "../attempts/attempt.ts";
 import { recordAudit } from "../audit.ts";
 import type { Database } from "../connection/database.ts";
@@ -100,6 +101,7 @@ export async function acknowledgeItem(
     ]);
     if (row === undefined) return null;
     if (kind === "worker") await makeGivenBackDue(transaction, key);
+    if (kind === "attempt") await calmIfKnown(transaction, key);
     if (audit !== undefined) {
       const subject = `${kind} ${itemKey}`;
       await recordAudit(transaction, key, { ...audit, act: "resolve", subject });
