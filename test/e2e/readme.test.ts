@@ -8,7 +8,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test.each(["run", "delivery"] as const)(
+test.each(["run", "delivery", "attempt"] as const)(
   "the README's diagram of a %s is the table of moves",
   async (noun) => {
     expect(await read("README.md")).toContain(diagram(noun));
