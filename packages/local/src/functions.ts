@@ -25,7 +25,7 @@ export interface FunctionsOptions {
   readonly log: HostLog;
   /** Told the living processes whenever one comes or goes. */
   readonly onChange: (processes: readonly ProcessEntry[]) => Promise<void>;
-  /** Told once for each worker process that has ended. */
+  /** Told once for each process that has ended: also the reconciler may have had a job on its way to a service. */
   readonly onWorkerEnd: (worker: string, how: string) => void;
   /** Lets one worker with an inspector serve all queues, one run after the other. */
   readonly inspect?: Inspect;
@@ -160,7 +160,7 @@ function deploy(options: FunctionsOptions, deployment: Deployment): LocalFunctio
       held.get(environment)?.();
       held.delete(environment);
       options.log.line("host", `${role} ${environment.worker} (process ${environment.pid}) ended: ${how}`);
-      if (role === "worker") options.onWorkerEnd(environment.worker, how);
+      options.onWorkerEnd(environment.worker, how);
       changed();
     },
   });
