@@ -100,7 +100,7 @@ describe("a submission is claimed", () => {
 
   test("once of two at the same time", async () => {
     const attempt = await parked(false);
-    expect((await Promise.all([claim(attempt), claim(attempt)])).toSorted()).toEqual([false, true]);
+    expect(new Set(await Promise.all([claim(attempt), claim(attempt)]))).toEqual(new Set([false, true]));
   });
 });
 
