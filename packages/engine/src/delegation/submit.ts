@@ -54,14 +54,19 @@ export function executorOf(attempt: Attempt, { services }: Pick<Delegation, "ser
   return service;
 }
 
-/** Puts one question, within what one owner may take. Whatever goes wrong is no answer. */
+/**
+ * Puts one question, within what is left of its owner's time. Whatever goes wrong is no answer.
+ * @param withinMs what one attempt may still take in this pass
+ */
 export async function ask(
   service: AnyService,
   name: string,
   question: JobQuestion,
-  { delegation, settings }: Pick<SubmitDeps, "delegation" | "settings">,
+  withinMs: number,
+  { delegation }: Pick<SubmitDeps, "delegation">,
 ): Promise<JobAnswer> {
-  const timeoutMs = Math.min(service.times.timeoutMs, settings.ownerDeadlineMs);
+  const timeoutMs = Math.floor(Math.min(service.times.timeoutMs, withinMs));
+  if (timeoutMs < 1) return { state: "unknown", why: "there was no time left to ask" };
   try {
     return await delegation.egress.ask(name, question, timeoutMs);
   } catch (error) {
@@ -74,12 +79,14 @@ export async function ask(
  * process is not believed to have ended. What comes of it is written under the claim's token. Null where the claim was not
  * to be had, or where nothing was sent.
  * @param remainingMs what remains until this process is ended by force
+ * @param withinMs what one owner may still take
  * @throws ExecutorError, or CodecError and DisagreementError about the request
  */
 export async function submitJob(
   attempt: Attempt,
   deps: SubmitDeps,
   remainingMs: () => number,
+  withinMs: () => number = () => deps.settings.ownerDeadlineMs,
 ): Promise<Changed | null> {
   const { delegation, ids, clock, faults, settings, worker } = deps;
   const service = executorOf(attempt, delegation);
@@ -111,7 +118,7 @@ export async function submitJob(
   if (elapsedMs > budgetMs) return null;
   const { tenantId, runId, attemptId, idempotencyKey } = attempt;
   const job = { tenantId, runId, attemptId, idempotencyKey, requestText, callback };
-  const answer = await ask(service, attempt.service, { kind: "submit", job }, deps);
+  const answer = await ask(service, attempt.service, { kind: "submit", job }, withinMs(), deps);
   await faults("delegate.after-submit", attemptId);
   const sentFor = answer.state === "unknown" ? settings.actsMarginSeconds : 0;
   const changed = await recordAnswer(mine, answer, { late: false, sentFor }, deps);

@@ -46,11 +46,17 @@ export interface ReconcileReport {
   readonly relay: PassReport<RelayCounts>;
 }
 
+/** What is written of an answer that came at the last moment, in milliseconds. */
+const ASKING_RESERVE_MS = 2_000;
+
 /**
  * Runs every pass that exists, page by page, and ends inside its invocation. Several at once are harmless: every repair is
  * guarded, and publications are repeatable. What one pass creates the next ones find: lost workers first, the relay last.
  */
 export async function reconcile(options: ReconcileOptions): Promise<ReconcileReport> {
+  // Pages whose owners ask somebody else may take as long as one of these may.
+  const pageBudgetMs = Math.max(options.pageBudgetMs, options.settings.ownerDeadlineMs + ASKING_RESERVE_MS);
+  const asking = { ...options, pageBudgetMs };
   return {
     reanimation: await pass(
       "reanimation",
@@ -67,12 +73,12 @@ export async function reconcile(options: ReconcileOptions): Promise<ReconcileRep
     timers: await pass("timers", options, { due: 0, resumed: 0, failed: 0 }, (after?: Position) =>
       wakeDue(options, after),
     ),
-    consents: await pass("consents", options, { due: 0, decided: 0, failed: 0 }, (after?: Position) =>
+    consents: await pass("consents", asking, { due: 0, decided: 0, failed: 0 }, (after?: Position) =>
       lookUpConsents(options, after),
     ),
     delegates: await pass(
       "delegates",
-      options,
+      asking,
       { due: 0, submitted: 0, ended: 0, failed: 0 },
       (after?: Position) => lookAfterJobs(options, after),
     ),

@@ -23,6 +23,8 @@ export interface AttemptChange {
   readonly outcomeDigest?: string;
   /** Given with UNCERTAIN. */
   readonly why?: string;
+  /** Why a person is asked for, though its state may stay; an attempt that becomes UNCERTAIN asks by itself. */
+  readonly attention?: string;
   /** Who says so: "service", "callback", or an operator. */
   readonly by: string;
   /** Whether the service said that it has the job, or had it. */
@@ -184,8 +186,10 @@ async function write(executor: Executor, attempt: Attempt, change: AttemptChange
     usesCallback ?? false,
     by,
   ]);
-  if (status === "UNCERTAIN" && attempt.status !== "UNCERTAIN") {
-    const reason = `nobody knows of the job "${attempt.name}" at ${attempt.service}: ${why ?? "unknown"}`;
+  const asks =
+    status === "UNCERTAIN" && attempt.status !== "UNCERTAIN" ? (why ?? "unknown") : change.attention;
+  if (asks !== undefined) {
+    const reason = `nobody knows of the job "${attempt.name}" at ${attempt.service}: ${asks}`;
     await askAboutJob(executor, attempt, reason);
   }
   if (status !== "UNCERTAIN" && attempt.status === "UNCERTAIN") await calmIfKnown(executor, attempt);

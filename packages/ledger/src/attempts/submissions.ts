@@ -107,7 +107,7 @@ export async function claimSubmission(
     ]);
     if (claimed.length === 0) return false;
     // It is known again: the service does not have it, and it is sent now.
-    if (attempt.status === "UNCERTAIN") await calmIfKnown(transaction, attempt);
+    await calmIfKnown(transaction, attempt);
     return true;
   });
 }

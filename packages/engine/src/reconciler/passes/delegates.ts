@@ -1,9 +1,14 @@
-import { describeFailure, judgeAnswer, nextAct, type JobAnswer, type JobRef } from "@ghouls/core";
+import { MAX_MISSES, describeFailure, judgeAnswer, nextAct, type JobAnswer, type JobRef } from "@ghouls/core";
 import type { Attempt, Ledger, Position } from "@ghouls/ledger";
 import { askedOf, secondsToNextLook } from "../../delegation/asked.ts";
 import { follow, recordAnswer } from "../../delegation/record.ts";
 import { ask, executorOf, isOfAttempt, submitJob, type SubmitDeps } from "../../delegation/submit.ts";
 import type { Page } from "../pages.ts";
+
+interface Turn extends DelegatesOptions {
+  /** What this attempt may still take, in milliseconds: one deadline over its questions and its submission. */
+  readonly withinMs: () => number;
+}
 
 export interface DelegatesOptions extends SubmitDeps {
   readonly ledger: Pick<Ledger, "attempts" | "runs">;
@@ -41,8 +46,10 @@ export async function lookAfterJobs(
 
 async function lookAt(attempt: Attempt, options: DelegatesOptions): Promise<Looked> {
   const { runId, attemptId, service } = attempt;
+  const { clock, settings } = options;
+  const until = clock.monotonicMs() + settings.ownerDeadlineMs;
   try {
-    const looked = await act(attempt, options);
+    const looked = await act(attempt, { ...options, withinMs: () => until - clock.monotonicMs() });
     await options.faults("delegates.after-look", attemptId);
     return looked;
   } catch (error) {
@@ -53,7 +60,7 @@ async function lookAt(attempt: Attempt, options: DelegatesOptions): Promise<Look
   }
 }
 
-async function act(found: Attempt, options: DelegatesOptions): Promise<Looked> {
+async function act(found: Attempt, options: Turn): Promise<Looked> {
   const attempt = found.heartLapsed ? await withoutHeartbeat(found, options) : found;
   if (attempt === undefined) return "open";
   switch (nextAct(askedOf(attempt))) {
@@ -122,7 +129,7 @@ async function waitOn(attempt: Attempt, options: DelegatesOptions) {
 }
 
 /** Cancels a job, having said so before. What is not final is looked up as well: it may have ended before the cancel. */
-async function cancel(attempt: Attempt, options: DelegatesOptions): Promise<JobAnswer | undefined> {
+async function cancel(attempt: Attempt, options: Turn): Promise<JobAnswer | undefined> {
   const reason = attempt.overdue && attempt.armOpen ? "deadline" : "ended";
   if (!(await options.ledger.attempts.askToCancel(attempt, reason))) return undefined;
   const answer = await question("cancel", attempt, options);
@@ -132,11 +139,7 @@ async function cancel(attempt: Attempt, options: DelegatesOptions): Promise<JobA
   return found.state === "unknown" ? answer : found;
 }
 
-async function settle(
-  attempt: Attempt,
-  answer: JobAnswer | undefined,
-  options: DelegatesOptions,
-): Promise<Looked> {
+async function settle(attempt: Attempt, answer: JobAnswer | undefined, options: Turn): Promise<Looked> {
   if (answer === undefined) return "open";
   if (judgeAnswer(askedOf(attempt), answer).kind === "resubmit")
     return (await submit(attempt, options)) ? "submitted" : "open";
@@ -144,22 +147,24 @@ async function settle(
 }
 
 /** What a pass sends must have been sent before its invocation ends. */
-async function submit(attempt: Attempt, options: DelegatesOptions): Promise<boolean> {
-  return (await submitJob(attempt, options, options.remainingMs)) !== null;
+async function submit(attempt: Attempt, options: Turn): Promise<boolean> {
+  return (await submitJob(attempt, options, options.remainingMs, options.withinMs)) !== null;
 }
 
 function record(attempt: Attempt, answer: JobAnswer, options: DelegatesOptions) {
   return recordAnswer(attempt, answer, { late: attempt.late || attempt.status === "DEFINED" }, options);
 }
 
-function question(
-  kind: "lookUp" | "cancel",
-  attempt: Attempt,
-  options: DelegatesOptions,
-): Promise<JobAnswer> {
+function question(kind: "lookUp" | "cancel", attempt: Attempt, options: Turn): Promise<JobAnswer> {
   const { tenantId, runId, attemptId, idempotencyKey } = attempt;
   const job: JobRef = { tenantId, runId, attemptId, idempotencyKey };
-  return ask(executorOf(attempt, options.delegation), attempt.service, { kind, job }, options);
+  return ask(
+    executorOf(attempt, options.delegation),
+    attempt.service,
+    { kind, job },
+    options.withinMs(),
+    options,
+  );
 }
 
 function ended(changed: { readonly status: string } | null): Looked {
@@ -167,16 +172,18 @@ function ended(changed: { readonly status: string } | null): Looked {
 }
 
 /**
- * The executor that was meant is gone, or the request cannot be read: nothing is asked of anybody else. What was sent is
- * known to nobody then, once nothing of it is on its way; an operator can settle it.
+ * The executor that was meant is not there, or the request cannot be read: nothing is asked of anybody else. A build of before
+ * or after may have it, so that one time says little; after several a person is asked for. What was sent is known to nobody
+ * then, once nothing of it is on its way: an operator can settle it.
  */
 async function askForAPerson(attempt: Attempt, why: string, options: DelegatesOptions): Promise<void> {
   const { ledger, settings, log } = options;
   const { status, token } = attempt;
+  const patient = attempt.misses + 1 < MAX_MISSES;
   const sent = status !== "DEFINED" && (status !== "SUBMITTING" || attempt.late);
-  const to = sent ? "UNCERTAIN" : status;
+  const to = sent && !patient ? "UNCERTAIN" : status;
   try {
-    await ledger.attempts.change(
+    const changed = await ledger.attempts.change(
       attempt,
       (now) =>
         now.status === status && now.token === token
@@ -186,12 +193,13 @@ async function askForAPerson(attempt: Attempt, why: string, options: DelegatesOp
               by: "time",
               acknowledged: false,
               missed: true,
-              nextLookSeconds: secondsToNextLook(now, to),
+              nextLookSeconds: patient ? PATIENT_SECONDS : secondsToNextLook(now, to),
+              ...(patient ? {} : { attention: why }),
             }
           : undefined,
       settings,
     );
-    await ledger.runs.raiseAttention(attempt, `attempt_executor: ${why}`.slice(0, 1_000));
+    await follow(attempt, changed, options);
   } catch (error) {
     // It is as due as before.
     log.warn("a person could not be asked for", {
@@ -200,3 +208,6 @@ async function askForAPerson(attempt: Attempt, why: string, options: DelegatesOp
     });
   }
 }
+
+/** Seconds until somebody else may have what this build lacks. */
+const PATIENT_SECONDS = 30;
