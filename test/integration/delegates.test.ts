@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { workflow, type DelegateOptions } from "ghouls";
 import * as z from "zod";
 import type { Codec, FaultPoint } from "@ghouls/core";
+import { reconcile, work } from "@ghouls/engine";
 import { jobService } from "../support/job-service.ts";
 import { SOMEBODY, testWorld } from "../support/world.ts";
 
@@ -393,6 +394,46 @@ describe("the end of a run whose job may still act", () => {
   });
 });
 
+describe("a submission of which nobody knows yet whether it arrives", () => {
+  /** Lets the run park, with a submission that gets no answer. */
+  async function unanswered() {
+    service.misbehave = (question) =>
+      question === "submit" ? Promise.reject(new Error("socket hang up")) : Promise.resolve(undefined);
+    return started();
+  }
+
+  test("is cancelled only once it cannot arrive any more, where a cancel says nothing of what comes later", async () => {
+    const runId = await unanswered();
+    await db.admin("update ghouls.attempts set cancel = 'advisory'");
+    await world.control.cancel(SOMEBODY, runId, "enough");
+    await later(20);
+    expect(service.asked).toContain("cancel");
+    expect([(await attempt()).status, (await view(runId)).status]).toEqual(["SUBMITTING", "CANCELLING"]);
+    // The margin of 60 s and the delay.
+    await later(60);
+    expect([(await attempt()).status, (await view(runId)).status]).toEqual(["CANCELLED", "CANCELLED"]);
+  });
+
+  test("is not sent again before that, and then is", async () => {
+    await unanswered();
+    for (let look = 0; look < 4; look += 1) await later(12);
+    expect(service.asked.filter((one) => one === "submit")).toHaveLength(1);
+    service.misbehave = undefined;
+    await later(60);
+    expect([service.only().submissions, (await attempt()).submissions]).toEqual([1, 2]);
+  });
+});
+
+test("a worker whose process nothing ends by force sends no job: nobody could say until when it may", async () => {
+  const { runId } = await world.submit("delegates", {});
+  const message = { messageId: "m", receiptHandle: "none", body: `run:${runId}:1` };
+  const options = { queue: "runs", limitMs: 900_000, remainingMs: () => 900_000, endsByForce: false };
+  await work([message], world.deps, options);
+  expect([(await attempt()).status, service.asked]).toEqual(["DEFINED", []]);
+  await later(20);
+  expect((await attempt()).status).toBe("SUBMITTED");
+});
+
 describe("an operator", () => {
   const resolve = (attemptId: string, outcome: "succeeded" | "failed" | "cancelled", result?: unknown) =>
     world.attempts.resolve(SOMEBODY, attemptId, {
@@ -518,7 +559,6 @@ describe("what is kept of a job", () => {
   test("is asked about by nobody but the executor that it was made for", async () => {
     const runId = await started();
     const elsewhere = jobService({}, {}, { identity: "elsewhere" });
-    const { reconcile } = await import("@ghouls/engine");
     const deps = { ...world.deps, delegation: { ...world.deps.delegation, services: { signer: elsewhere } } };
     const pass = () =>
       reconcile({ ...deps, queue: world.queue, pageSize: 100, pageBudgetMs: 100, remainingMs: () => 60_000 });
