@@ -111,6 +111,7 @@ describe("the host", () => {
     expect(notes.slice(4)).toEqual([
       expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
       expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
+      expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
       "closed",
     ]);
   });
