@@ -11,8 +11,9 @@ import {
   type Logger,
   type wire,
 } from "@ghouls/core";
-import type { Attempt, AttemptPosition, Ledger, ListedAttempt } from "@ghouls/ledger";
+import type { Attempt, Ledger, ListedAttempt } from "@ghouls/ledger";
 import type { Publisher } from "./admission/publisher.ts";
+import { cursorOf, positionOf } from "./cursor.ts";
 import { askedOf, outcomeOf, secondsToNextLook } from "./delegation/asked.ts";
 import { isCallbackToken, isTokenOf } from "./delegation/callback-token.ts";
 import { changeOf, follow, tellContradiction, type RecordDeps } from "./delegation/record.ts";
@@ -223,19 +224,6 @@ async function viewOf(attempt: Attempt, codec: Codec): Promise<wire.AttemptView>
     result: attempt.status === "SUCCEEDED" ? said : null,
     error: attempt.status === "FAILED" ? (said as wire.AttemptView["error"]) : null,
   };
-}
-
-function cursorOf({ micros, attemptId }: AttemptPosition): string {
-  return Buffer.from(`${micros} ${attemptId}`).toString("base64url");
-}
-
-function positionOf(cursor: string): AttemptPosition {
-  const [micros = "", attemptId = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
-  if (!/^\d{1,18}$/.test(micros) || !isRunId(attemptId))
-    throw new GhoulsError("invalid_request", "the cursor is none of ours", {
-      fix: "Take nextCursor of the page before, or none for the first page.",
-    });
-  return { micros, attemptId };
 }
 
 function absent(): GhoulsError {

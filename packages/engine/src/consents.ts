@@ -11,15 +11,9 @@ import {
   type Verdict,
   type wire,
 } from "@ghouls/core";
-import type {
-  ConsentPosition,
-  DecideAnswer,
-  Ledger,
-  ListedConsent,
-  StoredConsent,
-  StoredDecision,
-} from "@ghouls/ledger";
+import type { DecideAnswer, Ledger, ListedConsent, StoredConsent, StoredDecision } from "@ghouls/ledger";
 import type { Publisher } from "./admission/publisher.ts";
+import { cursorOf, positionOf } from "./cursor.ts";
 import { endsWithin } from "./patience.ts";
 import type { ConsentService } from "./services.ts";
 
@@ -217,19 +211,6 @@ function shownOf(consent: ListedConsent): Omit<wire.ConsentView, "detail" | "dec
 /** Whether a text of a filter is a status. */
 export function isConsentStatus(text: string): text is ConsentStatus {
   return (statesOf("consent") as string[]).includes(text);
-}
-
-function cursorOf({ micros, consentId }: ConsentPosition): string {
-  return Buffer.from(`${micros} ${consentId}`).toString("base64url");
-}
-
-function positionOf(cursor: string): ConsentPosition {
-  const [micros = "", consentId = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
-  if (!/^\d{1,18}$/.test(micros) || !isRunId(consentId))
-    throw new GhoulsError("invalid_request", "the cursor is none of ours", {
-      fix: "Take nextCursor of the page before, or none for the first page.",
-    });
-  return { micros, consentId };
 }
 
 function absent(): GhoulsError {

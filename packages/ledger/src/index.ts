@@ -3,17 +3,11 @@ export type { AdmittedRun, AdmitSettings, NewRun, Start } from "./admission/admi
 export { executorOn, inCallersTransaction, type CallerConnection } from "./admission/caller.ts";
 export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./hops/claims.ts";
 export type { AttemptChange, Changed, KeptReport } from "./attempts/answers.ts";
-export type { Attempt, AttemptKey, AttemptPosition, ListedAttempt } from "./attempts/attempt.ts";
+export type { Attempt, AttemptKey, ListedAttempt } from "./attempts/attempt.ts";
 export type { ConnectionOptions, ConnectionSource } from "./connection/connections.ts";
 export type { DatabaseOptions, Executor, Row } from "./connection/database.ts";
 export type { CancelAnswer } from "./containment/cancellations.ts";
-export type {
-  ConsentPosition,
-  DecideAnswer,
-  ListedConsent,
-  StoredConsent,
-  StoredDecision,
-} from "./waits/consents.ts";
+export type { DecideAnswer, ListedConsent, StoredConsent, StoredDecision } from "./waits/consents.ts";
 export type { OverdueRun } from "./waits/deadlines.ts";
 export type { Checkpoint, NextDelivery } from "./hops/handovers.ts";
 export type { ExpiredHold } from "./admission/holds.ts";
@@ -21,6 +15,7 @@ export type { OpenIntent } from "./hops/intents.ts";
 export type { Acknowledgement } from "./containment/acknowledgements.ts";
 export type { ContainmentItem, ItemKind } from "./containment/items.ts";
 export type { PassPage, Position } from "./sql/keyset.ts";
+export type { NewestPosition } from "./sql/newest.ts";
 export type { JudgedLoss, LapsedClaim } from "./hops/losses.ts";
 export type { DoctorCheck } from "./schema/doctor.ts";
 export { DRIVERS, type DriverName } from "./connection/drivers/driver.ts";

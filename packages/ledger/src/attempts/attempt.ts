@@ -8,6 +8,7 @@ import {
 import type { Executor, Row } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
 import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { newestOf, olderThan, type NewestPosition } from "../sql/newest.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
 import { PARKED_STATES } from "../waits/resumptions.ts";
@@ -151,8 +152,7 @@ const PAGE = readStatement(
 select ${LISTED}, ${microsOf("t.created_at")}
 ${OF}
 where t.tenant_id = $1 and ($3::uuid is null or t.run_id = $3) and ($4::text is null or t.status = $4)
-  and ($5::bigint is null
-    or (t.created_at, t.attempt_id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6::uuid))
+  and ${olderThan("t.created_at", "t.attempt_id", 5)}
 order by t.created_at desc, t.attempt_id desc
 limit $2`,
 );
@@ -193,33 +193,23 @@ export async function readDefinedAttempts(executor: Executor, key: RunKey): Prom
   return (await executor.run(DEFINED_OF_RUN, [key.tenantId, key.runId])).map(attemptOf);
 }
 
-/** Where a page of attempts begins: behind this one. */
-export interface AttemptPosition {
-  readonly micros: string;
-  readonly attemptId: string;
-}
-
 /** A page of a tenant's attempts, newest first. */
 export async function readAttemptPage(
   executor: Executor,
   tenantId: string,
   filter: { readonly runId?: string; readonly status?: AttemptStatus },
-  page: { readonly limit: number; readonly after?: AttemptPosition },
-): Promise<{ readonly attempts: readonly ListedAttempt[]; readonly next: AttemptPosition | undefined }> {
+  page: { readonly limit: number; readonly after?: NewestPosition },
+): Promise<{ readonly attempts: readonly ListedAttempt[]; readonly next: NewestPosition | undefined }> {
   const found = await executor.run(PAGE, [
     tenantId,
     page.limit + 1,
     filter.runId ?? null,
     filter.status ?? null,
     page.after?.micros ?? null,
-    page.after?.attemptId ?? null,
+    page.after?.id ?? null,
   ]);
-  const shown = found.slice(0, page.limit);
-  const last = found.length > page.limit ? shown.at(-1) : undefined;
-  return {
-    attempts: shown.map(listedOf),
-    next: last && { micros: rows(last).text("micros"), attemptId: rows(last).text("attempt_id") },
-  };
+  const { shown, next } = newestOf(found, page.limit, "attempt_id", listedOf);
+  return { attempts: shown, next };
 }
 
 function listedOf(row: Row): ListedAttempt {

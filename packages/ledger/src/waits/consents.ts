@@ -10,6 +10,7 @@ import type { Database, Executor, Row } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
 import { microsOf } from "../sql/keyset.ts";
 import { resumeIfClosed, type Resumption } from "./resumptions.ts";
+import { newestOf, olderThan, type NewestPosition } from "../sql/newest.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -81,8 +82,7 @@ select ${LISTED}, ${microsOf("c.created_at")},
   encode(sha256(convert_to(c.request_text, 'UTF8')), 'hex') = c.stored_digest as intact
 ${OF}
 where c.tenant_id = $1 and ($3::uuid is null or c.run_id = $3) and ($4::text is null or c.status = $4)
-  and ($5::bigint is null
-    or (c.created_at, c.consent_id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6::uuid))
+  and ${olderThan("c.created_at", "c.consent_id", 5)}
 order by c.created_at desc, c.consent_id desc
 limit $2`,
 );
@@ -208,21 +208,15 @@ export async function readDecisions(
   });
 }
 
-/** Where a page of consents begins: behind this one. */
-export interface ConsentPosition {
-  readonly micros: string;
-  readonly consentId: string;
-}
-
 /** A page of a tenant's consents, newest first. One whose request disagrees with its digest is not `intact`. */
 export async function readConsentPage(
   executor: Executor,
   tenantId: string,
   filter: { readonly runId?: string; readonly status?: ConsentStatus },
-  page: { readonly limit: number; readonly after?: ConsentPosition },
+  page: { readonly limit: number; readonly after?: NewestPosition },
 ): Promise<{
   readonly consents: readonly (ListedConsent & { readonly intact: boolean })[];
-  readonly next: ConsentPosition | undefined;
+  readonly next: NewestPosition | undefined;
 }> {
   const found = await executor.run(PAGE, [
     tenantId,
@@ -230,14 +224,13 @@ export async function readConsentPage(
     filter.runId ?? null,
     filter.status ?? null,
     page.after?.micros ?? null,
-    page.after?.consentId ?? null,
+    page.after?.id ?? null,
   ]);
-  const shown = found.slice(0, page.limit);
-  const last = found.length > page.limit ? shown.at(-1) : undefined;
-  return {
-    consents: shown.map((row) => ({ ...listedOf(row), intact: rows(row).boolean("intact") })),
-    next: last && { micros: rows(last).text("micros"), consentId: rows(last).text("consent_id") },
-  };
+  const { shown, next } = newestOf(found, page.limit, "consent_id", (row) => ({
+    ...listedOf(row),
+    intact: rows(row).boolean("intact"),
+  }));
+  return { consents: shown, next };
 }
 
 export function consentOf(row: Row): StoredConsent {
