@@ -202,6 +202,8 @@ const ATTEMPT: wire.AttemptSummary = {
   idempotencyKey: "ghouls-1",
   submissions: 1,
   uncertain: "503",
+  trouble: null,
+  cancelling: null,
   contradiction: null,
   createdAt: AT,
   acknowledgedAt: null,

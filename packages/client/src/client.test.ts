@@ -283,6 +283,8 @@ describe("delegated jobs", () => {
     idempotencyKey: "ghouls-1",
     submissions: 1,
     uncertain: "503",
+    trouble: null,
+    cancelling: null,
     contradiction: null,
     createdAt: AT,
     acknowledgedAt: null,

@@ -25,6 +25,7 @@ const asked = (change: Partial<AskedAttempt> = {}): AskedAttempt => ({
   demand: "now",
   submissions: 1,
   misses: 0,
+  unsent: false,
   ...change,
 });
 const absent: JobAnswer = { state: "absent" };
@@ -38,6 +39,12 @@ describe("what is done about an attempt that is due", () => {
     ["never sent, and wanted, is submitted", { status: "DEFINED" }, "submit"],
     ["never sent, while its run is under way, waits", { status: "DEFINED", demand: "later" }, "wait"],
     ["never sent, and not wanted any more, is dropped", { status: "DEFINED", demand: "no" }, "drop"],
+    ["of which nothing was sent is submitted", { unsent: true, misses: 9 }, "submit"],
+    [
+      "of which nothing was sent, and not wanted any more, is dropped",
+      { unsent: true, demand: "no" },
+      "drop",
+    ],
     ["sent is looked up", {}, "lookUp"],
     ["sent to a service that cannot be asked waits", { traits: { ...traits, lookup: "none" } }, "wait"],
     ["sent, and not wanted any more, is cancelled", { demand: "no" }, "cancel"],
@@ -130,6 +137,7 @@ const attempts: fc.Arbitrary<AskedAttempt> = fc.record({
   demand: fc.constantFrom("now" as const, "later" as const, "no" as const),
   submissions: fc.nat(10),
   misses: fc.nat(10),
+  unsent: fc.boolean(),
 });
 
 test("no answer moves an attempt where its table does not let it go, nor launches one whose state is not proven", () => {

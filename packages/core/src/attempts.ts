@@ -21,6 +21,8 @@ export interface AskedAttempt {
   readonly submissions: number;
   /** Questions in a row that came to nothing. */
   readonly misses: number;
+  /** Whether nothing of its last submission was sent, by the word of whoever had claimed it. */
+  readonly unsent: boolean;
 }
 
 /** What is to be done about an attempt that is due for a look. */
@@ -28,9 +30,13 @@ export type AttemptAct =
   /** It was never sent, and is not wanted any more: CANCELLED. */
   "drop" | "submit" | "lookUp" | "cancel" | "wait";
 
-/** Chooses the next act. Only DEFINED attempts are submitted by this; a later submission needs a proof, see {@link judgeAnswer}. */
-export function nextAct({ status, traits, demand }: AskedAttempt): AttemptAct {
-  if (status === "DEFINED") return demand === "now" ? "submit" : demand === "later" ? "wait" : "drop";
+/**
+ * Chooses the next act. Only what was never sent is submitted by this; a later submission needs a proof, see
+ * {@link judgeAnswer}.
+ */
+export function nextAct({ status, traits, demand, unsent, acknowledged }: AskedAttempt): AttemptAct {
+  if (status === "DEFINED" || (unsent && !acknowledged))
+    return demand === "now" ? "submit" : demand === "later" ? "wait" : "drop";
   if (demand === "no" && traits.cancel !== "none") return "cancel";
   return traits.lookup === "none" ? "wait" : "lookUp";
 }
@@ -68,6 +74,9 @@ export function judgeAnswer(attempt: AskedAttempt, answer: JobAnswer): AttemptMo
         : { kind: "keep", missed: false, why: "it is cancelled, but a submission may be on its way" };
     case "absent":
       return judgeAbsence(attempt);
+    case "unsent":
+      // Nobody need look for it: it is sent again, or dropped.
+      return { kind: "keep", missed: true, why: answer.why };
     case "unknown":
       return missed(attempt, answer.why);
   }

@@ -22,7 +22,7 @@ export const JobReportShape = z.discriminatedUnion("state", [
 const AnswerShape = z.discriminatedUnion("state", [
   ...JobReportShape.options,
   z.object({ state: z.literal("absent") }),
-  z.object({ state: z.literal("unknown"), why: z.string().max(MAX_MESSAGE) }),
+  z.object({ state: z.enum(["unsent", "unknown"]), why: z.string().max(MAX_MESSAGE) }),
 ]);
 
 /** What a service reports. It is somebody's server: undefined for what is no report. */

@@ -47,6 +47,8 @@ export type JobAnswer =
   | JobReport
   /** It does not know the key. */
   | { readonly state: "absent" }
+  /** To a submission only: it is certain that nothing of it was sent, because no connection came about. */
+  | { readonly state: "unsent"; readonly why: string }
   /** It did not say, or not in time, or something that means nothing. */
   | { readonly state: "unknown"; readonly why: string };
 

@@ -199,6 +199,9 @@ function summaryOf(attempt: ListedAttempt): wire.AttemptSummary {
     idempotencyKey: attempt.idempotencyKey,
     submissions: attempt.submissions,
     uncertain: attempt.uncertainReason,
+    trouble:
+      attempt.trouble === null ? null : { why: attempt.trouble.why, at: attempt.trouble.at.toISOString() },
+    cancelling: attempt.cancelReason,
     contradiction: attempt.contradiction,
     createdAt: attempt.createdAt.toISOString(),
     acknowledgedAt: iso(attempt.acknowledgedAt),

@@ -14,6 +14,8 @@ const LISTED = {
   idempotencyKey: `ghouls-${ID}`,
   submissions: 1,
   uncertain: "it answered 503",
+  trouble: null,
+  cancelling: null,
   contradiction: null,
   createdAt: AT,
   acknowledgedAt: null,

@@ -21,6 +21,10 @@ const attempt = {
   submissions: z.int(),
   /** Why nobody knows of it; null where somebody does. */
   uncertain: z.string().nullable(),
+  /** Why the last question about it came to nothing; it may have been answered since. */
+  trouble: z.object({ why: z.string(), at: time }).nullable(),
+  /** Why it is to be cancelled, where it is. */
+  cancelling: z.enum(["deadline", "ended", "restart"]).nullable(),
   /** What its service said against its end. */
   contradiction: z.string().nullable(),
   createdAt: time,
@@ -63,14 +67,19 @@ export const Reported = z.object({ attemptId: z.string(), status: z.enum(statesO
 export type Reported = z.infer<typeof Reported>;
 
 /** How an operator says that a job has ended of which nobody knows. */
-export const AttemptResolution = z.strictObject({
-  outcome: z.enum(["succeeded", "failed", "cancelled"]),
-  /** Of a job that succeeded: any JSON. */
-  result: z.unknown().optional(),
-  /** Of a job that failed; the reason where absent. */
-  error: JobError.extend({ code: z.string().min(1).max(200), message: z.string().max(2_000) }).optional(),
-  reason: z.string().trim().min(1).max(1_000),
-});
+export const AttemptResolution = z
+  .strictObject({
+    outcome: z.enum(["succeeded", "failed", "cancelled"]),
+    /** Of a job that succeeded: any JSON. */
+    result: z.unknown().optional(),
+    /** Of a job that failed; the reason where absent. */
+    error: JobError.extend({ code: z.string().min(1).max(200), message: z.string().max(2_000) }).optional(),
+    reason: z.string().trim().min(1).max(1_000),
+  })
+  .refine((word) => word.outcome !== "succeeded" || "result" in word, {
+    path: ["result"],
+    message: "say what it gave: a word stands (null where it gives nothing)",
+  });
 export type AttemptResolution = z.infer<typeof AttemptResolution>;
 
 export const AttemptResolved = z.object({

@@ -32,7 +32,7 @@ function demandOf({ cancelAsked, overdue, armOpen, parked }: Attempt): Demand {
 
 /** What is judged of an attempt as it was read. */
 export function askedOf(attempt: Attempt): AskedAttempt {
-  const { status, traits, late, acknowledgedAt, submissions, misses } = attempt;
+  const { status, traits, late, acknowledgedAt, submissions, misses, unsent } = attempt;
   return {
     status,
     traits,
@@ -41,6 +41,7 @@ export function askedOf(attempt: Attempt): AskedAttempt {
     demand: demandOf(attempt),
     submissions,
     misses,
+    unsent,
   };
 }
 
@@ -119,6 +120,7 @@ export function contradictionOf(
     case "running":
       return status === "CANCELLED" ? said("it runs") : undefined;
     case "absent":
+    case "unsent":
     case "unknown":
       return undefined;
   }

@@ -1,4 +1,11 @@
-import { judgeAnswer, type AttemptMove, type Codec, type JobAnswer, type Logger } from "@ghouls/core";
+import {
+  MAX_MISSES,
+  judgeAnswer,
+  type AttemptMove,
+  type Codec,
+  type JobAnswer,
+  type Logger,
+} from "@ghouls/core";
 import type { Attempt, AttemptChange, Changed, Ledger } from "@ghouls/ledger";
 import type { Publisher } from "../admission/publisher.ts";
 import { askedOf, contradictionOf, outcomeOf, secondsToNextLook, type Outcome } from "./asked.ts";
@@ -29,7 +36,7 @@ export async function recordAnswer(
   question: Question,
   deps: RecordDeps,
 ): Promise<Changed | null> {
-  const { answer, outcome } = await outcomeOf(attempt, said, deps.codec);
+  const { answer, outcome } = await outcomeOf(attempt, heard(said, question), deps.codec);
   let closed: Attempt | undefined;
   const changed = await deps.ledger.attempts.change(
     attempt,
@@ -48,7 +55,16 @@ export async function recordAnswer(
   );
   if (closed !== undefined) await tellContradiction(closed, answer, outcome, deps);
   await follow(attempt, changed, deps);
+  if (changed !== null && (answer.state === "unknown" || answer.state === "unsent")) {
+    const { runId, attemptId, service } = attempt;
+    deps.log.warn("a question about a job came to nothing", { runId, attemptId, service, why: answer.why });
+  }
   return changed;
+}
+
+/** Only whoever has claimed the submission can say that nothing of it was sent. */
+function heard(said: JobAnswer, { sentFor }: Question): JobAnswer {
+  return said.state === "unsent" && sentFor === undefined ? { state: "unknown", why: said.why } : said;
 }
 
 /** What is written of a move. A resubmission is a claim of its own, made by whoever has judged. */
@@ -74,9 +90,15 @@ export function changeOf(
     nextLookSeconds: secondsToNextLook(attempt, status),
     usesCallback,
     ...(ends && outcome !== undefined ? outcome : {}),
-    ...(move.kind === "move" && move.to === "UNCERTAIN" ? { why: move.why } : {}),
+    ...("why" in move ? { why: move.why } : {}),
+    ...(answer.state === "unsent" ? unsentOf(attempt, answer.why) : {}),
     ...(sentFor === undefined ? {} : { sentFor }),
   };
+}
+
+/** What was not sent is sent again soon, and after several times a person is asked for: something is configured wrongly. */
+function unsentOf({ misses }: Attempt, why: string) {
+  return { unsent: true, ...(misses + 1 < MAX_MISSES ? {} : { attention: `it cannot be sent: ${why}` }) };
 }
 
 /** Publishes the delivery that a change has made. */

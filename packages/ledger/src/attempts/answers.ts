@@ -21,7 +21,7 @@ export interface AttemptChange {
   readonly report?: KeptReport;
   /** Of what was reported, before the codec. */
   readonly outcomeDigest?: string;
-  /** Given with UNCERTAIN. */
+  /** Why nobody knows, or why the question came to nothing. */
   readonly why?: string;
   /** Why a person is asked for, though its state may stay; an attempt that becomes UNCERTAIN asks by itself. */
   readonly attention?: string;
@@ -32,6 +32,8 @@ export interface AttemptChange {
   readonly missed: boolean;
   /** Where the one that sends has had its answer: seconds for which what it sent can still act. */
   readonly sentFor?: number;
+  /** Whether it is certain that nothing of the submission was sent. */
+  readonly unsent?: boolean;
   /** Whether the callback's token is used up by it. */
   readonly usesCallback?: boolean;
   /** Seconds until the next look, where it stays open. */
@@ -57,6 +59,9 @@ set status = $4,
   heartbeat_at = case when $9::boolean then ghouls.clock() else t.heartbeat_at end,
   looks = case when t.status = $4 then t.looks + 1 else 0 end,
   misses = case when $11::boolean then t.misses + 1 else 0 end,
+  trouble = case when $11::boolean then coalesce($15, t.trouble) else t.trouble end,
+  trouble_at = case when $11::boolean and coalesce($15, t.trouble) is not null then ghouls.clock() else t.trouble_at end,
+  unsent = $16::boolean,
   sends_until = ${SENT_UNTIL},
   callback_used_at = case when $13::boolean then ghouls.clock() else t.callback_used_at end,
   closed_at = case when $4 in (${sqlStates(FINAL_ATTEMPT)}) then ghouls.clock() end,
@@ -185,6 +190,8 @@ async function write(executor: Executor, attempt: Attempt, change: AttemptChange
     sentFor ?? null,
     usesCallback ?? false,
     by,
+    why?.slice(0, 1_000) ?? null,
+    change.unsent ?? (attempt.unsent && status === attempt.status && !acknowledged),
   ]);
   const asks =
     status === "UNCERTAIN" && attempt.status !== "UNCERTAIN" ? (why ?? "unknown") : change.attention;

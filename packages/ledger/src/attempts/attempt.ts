@@ -34,7 +34,9 @@ export interface ListedAttempt extends AttemptKey {
   readonly submissions: number;
   readonly uncertainReason: string | null;
   readonly contradiction: string | null;
-  readonly cancelReason: string | null;
+  readonly cancelReason: "deadline" | "ended" | "restart" | null;
+  /** Why the last question came to nothing, and when. */
+  readonly trouble: { readonly why: string; readonly at: Date } | null;
   readonly createdAt: Date;
   readonly acknowledgedAt: Date | null;
   readonly heartbeatAt: Date | null;
@@ -55,6 +57,7 @@ export interface Attempt extends ListedAttempt {
   readonly token: string | null;
   readonly looks: number;
   readonly misses: number;
+  readonly unsent: boolean;
   readonly reportText: string | null;
   readonly reportDigest: string | null;
   readonly outcomeDigest: string | null;
@@ -79,11 +82,11 @@ export const FINAL_ATTEMPT: readonly AttemptStatus[] = terminalStatesOf("attempt
 export const LIVING_ATTEMPT: readonly AttemptStatus[] = ["SUBMITTED", "RUNNING"];
 
 const LISTED = `t.tenant_id, t.run_id, t.attempt_id, t.status, t.service, t.adapter, t.adapter_version, t.service_digest,
-  t.request_digest, t.idempotency_key, t.submissions, t.uncertain_reason, t.contradiction, t.cancel_reason, t.created_at,
+  t.request_digest, t.idempotency_key, t.submissions, t.uncertain_reason, t.contradiction, t.cancel_reason, t.trouble, t.trouble_at, t.created_at,
   t.acknowledged_at, t.heartbeat_at, t.deadline_at, t.next_look_at, t.closed_at, t.closed_by, a.name, run.workflow_name`;
 
 const COLUMNS = `${LISTED}, t.lookup, t.submit, t.cancel, t.delay_seconds, t.poll_seconds, t.heartbeat_seconds, t.request_text,
-  t.stored_digest, t.token, t.looks, t.misses, t.report_text, t.report_digest, t.outcome_digest, t.callback_digest,
+  t.stored_digest, t.token, t.looks, t.misses, t.unsent, t.report_text, t.report_digest, t.outcome_digest, t.callback_digest,
   t.cancel_asked_at is not null as cancel_asked, t.callback_used_at is not null as callback_used,
   coalesce(t.callback_expires_at <= ghouls.clock(), false) as callback_expired,
   run.status as run_status, a.closed_at is null as arm_open,
@@ -214,6 +217,7 @@ export async function readAttemptPage(
 
 function listedOf(row: Row): ListedAttempt {
   const r = rows(row);
+  const troubleAt = r.dateOrNull("trouble_at");
   return {
     tenantId: r.text("tenant_id"),
     runId: r.text("run_id"),
@@ -230,7 +234,8 @@ function listedOf(row: Row): ListedAttempt {
     submissions: r.number("submissions"),
     uncertainReason: r.textOrNull("uncertain_reason"),
     contradiction: r.textOrNull("contradiction"),
-    cancelReason: r.textOrNull("cancel_reason"),
+    cancelReason: r.textOrNull("cancel_reason") as ListedAttempt["cancelReason"],
+    trouble: troubleAt === null ? null : { why: r.text("trouble"), at: troubleAt },
     createdAt: r.date("created_at"),
     acknowledgedAt: r.dateOrNull("acknowledged_at"),
     heartbeatAt: r.dateOrNull("heartbeat_at"),
@@ -258,6 +263,7 @@ function attemptOf(row: Row): Attempt {
     token: r.textOrNull("token"),
     looks: r.number("looks"),
     misses: r.number("misses"),
+    unsent: r.boolean("unsent"),
     reportText: r.textOrNull("report_text"),
     reportDigest: r.textOrNull("report_digest"),
     outcomeDigest: r.textOrNull("outcome_digest"),

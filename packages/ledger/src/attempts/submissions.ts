@@ -34,7 +34,8 @@ set status = 'SUBMITTING', token = $6, submitter = $7, submissions = t.submissio
   callback_digest = $9, callback_used_at = null,
   callback_expires_at = case when $9::text is null then null
     else coalesce(t.deadline_at, ghouls.clock()) + $10::double precision * interval '1 second' end,
-  next_look_at = ghouls.clock() + $11::double precision * interval '1 second', looks = 0, misses = 0, uncertain_reason = null
+  next_look_at = ghouls.clock() + $11::double precision * interval '1 second', looks = 0,
+  misses = case when t.unsent then t.misses else 0 end, unsent = false, uncertain_reason = null
 from held
 join ghouls.arms a on a.tenant_id = held.tenant_id and a.run_id = held.run_id and a.arm_id = held.arm_id
 where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.attempt_id = held.attempt_id

@@ -105,7 +105,7 @@ async function withoutHeartbeat(attempt: Attempt, options: DelegatesOptions): Pr
 async function waitOn(attempt: Attempt, options: DelegatesOptions) {
   const { status, demand } = askedOf(attempt);
   const lives = status === "SUBMITTED" || status === "RUNNING";
-  if (status === "DEFINED" || (lives && demand !== "no")) {
+  if (status === "DEFINED" || attempt.unsent || (lives && demand !== "no")) {
     return options.ledger.attempts.change(
       attempt,
       (now) =>
@@ -152,7 +152,12 @@ async function submit(attempt: Attempt, options: Turn): Promise<boolean> {
 }
 
 function record(attempt: Attempt, answer: JobAnswer, options: DelegatesOptions) {
-  return recordAnswer(attempt, answer, { late: attempt.late || attempt.status === "DEFINED" }, options);
+  return recordAnswer(
+    attempt,
+    answer,
+    { late: attempt.late || attempt.status === "DEFINED" || attempt.unsent },
+    options,
+  );
 }
 
 function question(kind: "lookUp" | "cancel", attempt: Attempt, options: Turn): Promise<JobAnswer> {

@@ -53,6 +53,9 @@ create table ghouls.attempts (
   looks integer not null default 0 check (looks >= 0),
   misses integer not null default 0 check (misses >= 0),
   uncertain_reason text,
+  unsent boolean not null default false,
+  trouble text,
+  trouble_at timestamptz,
   report_text text,
   report_digest text,
   outcome_digest text,
@@ -77,12 +80,16 @@ create table ghouls.attempts (
     (status in ('SUCCEEDED', 'FAILED')) = (report_digest is not null)
     and (report_text is null or report_digest is not null)),
   constraint attempts_uncertain check ((status = 'UNCERTAIN') = (uncertain_reason is not null)),
-  constraint attempts_cancel check (num_nulls(cancel_asked_at, cancel_reason) <> 1)
+  constraint attempts_cancel check (num_nulls(cancel_asked_at, cancel_reason) <> 1),
+  constraint attempts_trouble check (num_nulls(trouble, trouble_at) <> 1)
 );
 comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on column ghouls.attempts.sends_until is
   'The latest moment at which whoever holds the token, or held it last, can still send.';
 comment on column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
+comment on column ghouls.attempts.unsent is
+  'Whoever holds the token says that nothing of its submission was sent.';
+comment on column ghouls.attempts.trouble is 'Why the last question came to nothing.';
 comment on column ghouls.attempts.outcome_digest is 'Of what was reported, before the codec: a later report is compared with it.';
 create unique index attempts_of_arm on ghouls.attempts (tenant_id, run_id, arm_id);
 create index attempts_newest on ghouls.attempts (tenant_id, created_at desc, attempt_id desc);
