@@ -94,8 +94,9 @@ test("a token has a time: a month beyond the job's deadline", async () => {
   const { submission, token } = await started({ deadline: "1h" });
   await world.advance(29 * 86_400);
   service.misbehave = () => Promise.resolve({ state: "unknown", why: "503" });
+  // It is to be cancelled by now, and is not left alone because it runs.
   expect(await report(submission.attemptId, token, { state: "running" })).toMatchObject({
-    status: "RUNNING",
+    status: "SUBMITTED",
   });
   await world.advance(2 * 86_400);
   expect(await refused(submission.attemptId, token)).toBe("unauthenticated");

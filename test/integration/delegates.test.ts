@@ -456,6 +456,7 @@ describe("an operator", () => {
     "says that a job of which nobody knows has %s, and the run goes on",
     async (word, result, output) => {
       const { runId, attemptId } = await uncertain();
+      await world.advance(10);
       expect(await resolve(attemptId, word, result)).toMatchObject({ resumed: true });
       await world.drain();
       expect(await view(runId)).toMatchObject({ status: "DONE", output });

@@ -10,28 +10,44 @@ export function mountControl(app: Application, control: ControlService): void {
     const { id } = context.req.valid("param");
     if (!isRunId(id)) throw runNotFound();
     const { reason } = context.req.valid("json");
-    return context.json(await control.cancel(context.get("principal"), id, reason).catch(inOneWording), 200);
+    return context.json(
+      await control
+        .cancel(context.get("principal"), id, reason)
+        .catch((error: unknown) => inOneWording(error, runNotFound)),
+      200,
+    );
   });
 
   app.openapi(clearRun, async (context) => {
     const { id } = context.req.valid("param");
     if (!isRunId(id)) throw runNotFound();
     const { reason } = context.req.valid("json");
-    return context.json(await control.clear(context.get("principal"), id, reason).catch(inOneWording), 200);
+    return context.json(
+      await control
+        .clear(context.get("principal"), id, reason)
+        .catch((error: unknown) => inOneWording(error, runNotFound)),
+      200,
+    );
   });
 
   app.openapi(resolveItem, async (context) => {
     const { id, item } = context.req.valid("param");
-    if (!isRunId(id)) throw runNotFound();
+    if (!isRunId(id)) throw itemNotFound();
     const { reason } = context.req.valid("json");
-    return context.json(
-      await control.resolve(context.get("principal"), id, item, reason).catch(inOneWording),
-      200,
-    );
+    const settled = await control
+      .resolve(context.get("principal"), id, item, reason)
+      .catch((error: unknown) => inOneWording(error, itemNotFound));
+    return context.json(settled, 200);
   });
 }
 
 /** Absent and foreign are told in the same words. */
-function inOneWording(error: unknown): never {
-  throw error instanceof GhoulsError && error.code === "not_found" ? runNotFound() : error;
+function inOneWording(error: unknown, absent: () => GhoulsError): never {
+  throw error instanceof GhoulsError && error.code === "not_found" ? absent() : error;
+}
+
+function itemNotFound(): GhoulsError {
+  return new GhoulsError("not_found", "There is no such run, or no such open item of it.", {
+    fix: "GET /v1/runs/<id> has the items of a run that this token may see.",
+  });
 }

@@ -22,6 +22,7 @@ export const ERROR_CODES = [
   "not_a_decider",
   "too_many_signals",
   "attempt_settled",
+  "attempt_under_way",
   "wrong_transaction",
   // configuration
   "configuration_invalid",
@@ -31,6 +32,7 @@ export const ERROR_CODES = [
   "ledger_unavailable",
   "outcome_unknown",
   "queue_unavailable",
+  "codec_unavailable",
   "internal",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import type { JobAnswer, JobReport } from "./services.ts";
 
-/** Longest code and message of a failed job that are kept, in UTF-16 units. */
-const MAX_CODE = 200;
-const MAX_MESSAGE = 2_000;
+/** Longest explanation of an answer that is none, in UTF-16 units. */
+const MAX_WHY = 2_000;
 
 const simple = (state: "accepted" | "running" | "cancelled") => z.object({ state: z.literal(state) });
 
@@ -15,14 +14,15 @@ export const JobReportShape = z.discriminatedUnion("state", [
   z.object({ state: z.literal("succeeded"), result: z.unknown().optional() }),
   z.object({
     state: z.literal("failed"),
-    error: z.object({ code: z.string().min(1).max(MAX_CODE), message: z.string().max(MAX_MESSAGE) }),
+    // However long its words are: a failure that was told is one. What is kept of them is cut.
+    error: z.object({ code: z.string(), message: z.string() }),
   }),
 ]);
 
 const AnswerShape = z.discriminatedUnion("state", [
   ...JobReportShape.options,
   z.object({ state: z.literal("absent") }),
-  z.object({ state: z.enum(["unsent", "unknown"]), why: z.string().max(MAX_MESSAGE) }),
+  z.object({ state: z.enum(["unsent", "unknown"]), why: z.string().max(MAX_WHY) }),
 ]);
 
 /** What a service reports. It is somebody's server: undefined for what is no report. */

@@ -11,13 +11,13 @@ import {
   type Logger,
   type wire,
 } from "@ghouls/core";
-import type { Attempt, Ledger, ListedAttempt } from "@ghouls/ledger";
+import type { Attempt, AttemptChange, Ledger, ListedAttempt } from "@ghouls/ledger";
 import type { Publisher } from "./admission/publisher.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
 import { askedOf, outcomeOf, secondsToNextLook } from "./delegation/asked.ts";
 import { isCallbackToken, isTokenOf } from "./delegation/callback-token.ts";
 import { changeOf, follow, tellContradiction, type RecordDeps } from "./delegation/record.ts";
-import { verified } from "./execution/loaded-journal.ts";
+import { CodecError, verified } from "./execution/loaded-journal.ts";
 import { endsWithin } from "./patience.ts";
 import type { AttemptService } from "./services.ts";
 
@@ -31,6 +31,8 @@ export interface AttemptsOptions {
 
 /** How long an answer waits for the publication of what it brought back, in milliseconds. */
 const PUBLICATION_PATIENCE_MS = 2_000;
+/** Longest reason that is kept, in UTF-16 units. */
+const MAX_WHY = 1_000;
 const SETTINGS = { publisherGraceSeconds: PUBLISHER_GRACE_SECONDS };
 
 /** Delegated jobs as services report them, and as people see and settle them. */
@@ -61,7 +63,9 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
 
     report: async (attemptId, token, report) => {
       const attempt = isRunId(attemptId) ? await ledger.attempts.forCallback(attemptId) : null;
-      const status = await takeReport(attempt, token, report, deps);
+      const status = await takeReport(attempt, token, report, deps).catch((error: unknown) => {
+        throw error instanceof CodecError ? codecAway(error) : error;
+      });
       await faults("callbacks.after-commit", attemptId);
       return { attemptId, status };
     },
@@ -74,23 +78,33 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
       if (answer.state === "unknown")
         throw new GhoulsError("invalid_request", answer.why, { fix: "Give a result that JSON can hold." });
       const by = `operator ${subject}`;
+      // What may still be sent would act after it was said that nothing can.
+      const mayBeSent = (now: Attempt) => !now.late && word.outcome !== "succeeded";
       let found = attempt;
       const changed = await ledger.attempts.change(
         attempt,
         (now) => {
           found = now;
-          if (now.status !== "UNCERTAIN") return undefined;
+          if (now.status !== "UNCERTAIN" || mayBeSent(now)) return undefined;
           const status = STATUS_OF[word.outcome];
-          return { status, by, acknowledged: false, missed: false, nextLookSeconds: 0, ...outcome };
+          return {
+            status,
+            by,
+            acknowledged: false,
+            missed: false,
+            nextLookSeconds: 0,
+            ...(outcome && { report: outcome.report }),
+          };
         },
         SETTINGS,
         { actor: subject, reason: word.reason },
       );
       if (changed === null) {
-        const { status, closedBy, outcomeDigest, runId } = found;
+        const { status, closedBy, runId } = found;
+        if (status === "UNCERTAIN") throw underWay();
         // The same word of the same person again: the answer to an earlier try of it may have been lost.
         const same = closedBy === by && status === STATUS_OF[word.outcome];
-        if (same && outcomeDigest === (outcome?.outcomeDigest ?? null))
+        if (same && (await saidOf(found, codec)) === outcome?.canonical)
           return { attemptId, runId, status, resumed: false };
         throw new GhoulsError(
           "attempt_settled",
@@ -113,7 +127,7 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
 function notAuthentic(): GhoulsError {
   return new GhoulsError(
     "unauthenticated",
-    "the callback's token is not one of this attempt, or its time is over",
+    "the callback carries no token of this attempt, or the token's time is over",
     {
       fix: "Send the token that came with the submission, in the header Ghouls-Callback-Token.",
     },
@@ -123,6 +137,20 @@ function notAuthentic(): GhoulsError {
 function settled(status: AttemptStatus): GhoulsError {
   return new GhoulsError("attempt_settled", `the attempt is ${status} already`, {
     fix: "Nothing is to be done: a report is taken once.",
+  });
+}
+
+function codecAway(cause: CodecError): GhoulsError {
+  return new GhoulsError("codec_unavailable", cause.message, {
+    fix: "Report it again later: nothing was written.",
+    cause,
+  });
+}
+
+/** Of a job of which nobody may say that nothing of it acts. */
+export function underWay(): GhoulsError {
+  return new GhoulsError("attempt_under_way", "a worker may still be sending the job to its service", {
+    fix: "Wait, ask the service again after that, and then say how the job has ended.",
   });
 }
 
@@ -136,10 +164,12 @@ async function takeReport(
   const isProven = isTokenOf(attempt, attempt?.callbackDigest, token);
   if (attempt === null || !isProven || attempt.callbackExpired) throw notAuthentic();
   const { answer, outcome } = await outcomeOf(attempt, report, deps.codec);
-  if (answer.state === "unknown")
+  if (answer.state === "unknown") {
+    await keepUnreadable(attempt, answer.why, deps);
     throw new GhoulsError("invalid_request", answer.why, {
       fix: "Report a result that JSON can give back unchanged.",
     });
+  }
   let refused: GhoulsError | undefined;
   let closed: Attempt | undefined;
   const changed = await deps.ledger.attempts.change(
@@ -160,16 +190,56 @@ async function takeReport(
   return changed.status;
 }
 
-/**
- * Whoever has the token has had the submission. That a job lives, which is to be cancelled, is no miss: it was not asked.
- */
+/** It has ended, and nobody can keep with what: a service that does not report again leaves that to a person. */
+async function keepUnreadable(attempt: Attempt, why: string, deps: RecordDeps): Promise<void> {
+  const changed = await deps.ledger.attempts.change(
+    attempt,
+    (now) =>
+      now.token !== attempt.token || now.closedAt !== null || now.status === "UNCERTAIN"
+        ? undefined
+        : {
+            status: "UNCERTAIN",
+            why: `it reported what cannot be kept: ${why}`.slice(0, MAX_WHY),
+            by: "callback",
+            acknowledged: true,
+            missed: false,
+            nextLookSeconds: secondsToNextLook(now, "UNCERTAIN"),
+          },
+    deps.settings,
+  );
+  await follow(attempt, changed, deps);
+}
+
+/** Whoever has the token has had the submission. */
 function changeByReport(now: Attempt, answer: JobAnswer, outcome: Parameters<typeof changeOf>[3]["outcome"]) {
   const alive = answer.state === "accepted" || answer.state === "running";
   const asked = askedOf(now);
-  const move = judgeAnswer(alive ? { ...asked, demand: "now" } : asked, answer);
+  if (alive && asked.demand === "no") return aliveStill(now);
+  const move = judgeAnswer(asked, answer);
   const ends = move.kind === "move" && !alive;
   const change = changeOf(now, move, answer, { outcome, by: "callback", usesCallback: ends });
   return ends ? change : { ...change, nextLookSeconds: secondsToNextLook(now, change.status) };
+}
+
+/** What is to be cancelled is not left alone for a sign of life. */
+function aliveStill({ status }: Attempt): AttemptChange {
+  return {
+    status,
+    by: "callback",
+    acknowledged: true,
+    missed: false,
+    onlyAlive: true,
+    nextLookSeconds: 0,
+  };
+}
+
+/** What an attempt ended with, decoded; undefined where it ended with nothing. */
+async function saidOf(attempt: Attempt, codec: Codec): Promise<string | undefined> {
+  const { tenantId, runId, reportText, reportDigest } = attempt;
+  if (reportText === null) return undefined;
+  return verified(reportText, reportDigest, "a report", (stored) =>
+    codec.decode(stored, { tenantId, runId, kind: "report" }),
+  );
 }
 
 const STATUS_OF = { succeeded: "SUCCEEDED", failed: "FAILED", cancelled: "CANCELLED" } as const;
@@ -215,15 +285,15 @@ function summaryOf(attempt: ListedAttempt): wire.AttemptSummary {
 
 /** @throws DisagreementError where what is kept is not what was asked or said */
 async function viewOf(attempt: Attempt, codec: Codec): Promise<wire.AttemptView> {
-  const { tenantId, runId, requestText, storedDigest, reportText, reportDigest } = attempt;
-  const read = async (text: string, digest: string | null, kind: "job" | "report"): Promise<unknown> =>
-    JSON.parse(
-      await verified(text, digest, `a ${kind}`, (stored) => codec.decode(stored, { tenantId, runId, kind })),
-    );
-  const said = reportText === null ? null : await read(reportText, reportDigest, "report");
+  const { tenantId, runId, requestText, storedDigest } = attempt;
+  const request = await verified(requestText, storedDigest, "a job", (stored) =>
+    codec.decode(stored, { tenantId, runId, kind: "job" }),
+  );
+  const text = await saidOf(attempt, codec);
+  const said: unknown = text === undefined ? null : JSON.parse(text);
   return {
     ...summaryOf(attempt),
-    request: await read(requestText, storedDigest, "job"),
+    request: JSON.parse(request) as unknown,
     result: attempt.status === "SUCCEEDED" ? said : null,
     error: attempt.status === "FAILED" ? (said as wire.AttemptView["error"]) : null,
   };

@@ -1,5 +1,6 @@
 import { GhoulsError, PUBLISHER_GRACE_SECONDS, isRunId, type RunStatus } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
+import { underWay } from "./attempts.ts";
 import type { Publisher } from "./admission/publisher.ts";
 import { itemId } from "./items.ts";
 import type { ControlService } from "./services.ts";
@@ -12,6 +13,8 @@ export interface ControlOptions {
 
 /** What people may do to a run after its admission. Each act is one commit, with who did it and why. */
 export function createControl({ ledger, publisher, settings }: ControlOptions): ControlService {
+  const openItem = async (key: Parameters<Ledger["items"]["ofRun"]>[0], item: string) =>
+    (await ledger.items.ofRun(key)).find((one) => one.acknowledgedAt === null && itemId(one) === item);
   return {
     cancel: async (principal, runId, reason) => {
       if (!isRunId(runId)) throw absent();
@@ -40,9 +43,7 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
     resolve: async (principal, runId, item, reason) => {
       if (!isRunId(runId)) throw absent();
       const key = { tenantId: principal.tenantId, runId };
-      const found = (await ledger.items.ofRun(key)).find(
-        (one) => one.acknowledgedAt === null && itemId(one) === item,
-      );
+      const found = await openItem(key, item);
       if (found === undefined) throw absent();
       const { kind, key: itemKey } = found;
       const answer = await ledger.items.acknowledge(
@@ -50,8 +51,8 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
         { kind, key: itemKey, by: "operator", words: reason },
         { actor: principal.subject, reason },
       );
-      // Somebody else, or its time, was faster.
-      if (answer === null) throw absent();
+      if (answer === null)
+        throw kind === "attempt" && (await openItem(key, item)) !== undefined ? underWay() : absent();
       const status: RunStatus | undefined = answer.ended ?? (await ledger.runs.get(key))?.status;
       if (status === undefined) throw absent();
       return { runId, item, openItems: answer.openItems, status };

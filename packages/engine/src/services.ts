@@ -45,7 +45,7 @@ export interface ControlService {
   clear(principal: Principal, runId: string, reason: string): Promise<wire.Cleared>;
   /**
    * An operator's audited word that an item is settled.
-   * @throws GhoulsError not_found (no such run, or no such open item)
+   * @throws GhoulsError not_found (no such run, or no such open item), attempt_under_way (the job of the item may still be sent)
    */
   resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved>;
 }
@@ -108,12 +108,12 @@ export interface AttemptService {
   /**
    * What a service reports of a job, by the token that came with its submission. What ends the job brings its run back in
    * the same commit, and uses the token up.
-   * @throws GhoulsError unauthenticated (no such attempt, another token, or its time is over), attempt_settled, invalid_request
+   * @throws GhoulsError unauthenticated (no such attempt, another token, or its time is over), attempt_settled, invalid_request, codec_unavailable
    */
   report(attemptId: string, token: string | undefined, report: JobReport): Promise<wire.Reported>;
   /**
    * An operator's audited word about a job of which nobody knows.
-   * @throws GhoulsError not_found, attempt_settled (it is not UNCERTAIN), invalid_request
+   * @throws GhoulsError not_found, attempt_settled (it is not UNCERTAIN), attempt_under_way (it may still be sent), invalid_request
    */
   resolve(
     principal: Principal,

@@ -17,7 +17,8 @@ interface AttemptsOptions extends CommonOptions, ConnectionOptions {
   readonly reason?: string;
 }
 
-const SETTLE = 'Write: ghouls attempts <id> --resolve succeeded|failed|cancelled --reason "how you know"';
+const SETTLE =
+  'Write: ghouls attempts <id> --resolve succeeded --result <json> --reason "how you know", or failed or cancelled';
 
 /** `ghouls attempts`: jobs at other services, or one of them, or an operator's word about one of which nobody knows. */
 export function addAttempts(program: Command, context: Context): void {
@@ -63,8 +64,8 @@ async function list(io: Io, options: AttemptsOptions): Promise<number> {
   }
   const rows = page.attempts.map((one) => [one.status, one.service, one.name, one.attemptId, one.runId]);
   io.out(table(["STATUS", "SERVICE", "JOB", "ID", "RUN"], rows));
-  for (const { attemptId, uncertain, contradiction } of page.attempts) {
-    for (const why of [uncertain, contradiction])
+  for (const { attemptId, uncertain, trouble, contradiction } of page.attempts) {
+    for (const why of [uncertain ?? trouble?.why ?? null, contradiction])
       if (why !== null) io.err(`attempt ${printable(attemptId)}: ${printable(why)}\n`);
   }
   if (page.nextCursor !== null) io.err(`There are more: --cursor ${printable(page.nextCursor)}\n`);
@@ -89,6 +90,19 @@ async function settle(io: Io, id: string, options: AttemptsOptions): Promise<num
   return EXIT.ok;
 }
 
+function cancellingOf({ cancelling }: wire.AttemptView): string | null {
+  switch (cancelling) {
+    case null:
+      return null;
+    case "deadline":
+      return "its deadline has passed";
+    case "ended":
+      return "its run does not wait for it any more";
+    case "restart":
+      return "its run has started over";
+  }
+}
+
 function describeAttempt(attempt: wire.AttemptView): string {
   const { executor, error } = attempt;
   const facts: readonly (readonly [string, string | null])[] = [
@@ -96,6 +110,8 @@ function describeAttempt(attempt: wire.AttemptView): string {
     ["job", attempt.name],
     ["status", attempt.closedBy === null ? attempt.status : `${attempt.status}, by ${attempt.closedBy}`],
     ["uncertain", attempt.uncertain],
+    ["last answer", attempt.trouble === null ? null : `${attempt.trouble.why}, at ${attempt.trouble.at}`],
+    ["cancelling", attempt.closedAt === null ? cancellingOf(attempt) : null],
     ["contradicts", attempt.contradiction],
     ["run", `${attempt.runId} of ${attempt.workflow}`],
     [
@@ -116,7 +132,8 @@ function describeAttempt(attempt: wire.AttemptView): string {
   const next =
     attempt.status === "UNCERTAIN"
       ? `\nNobody knows whether it acts. Ask ${printable(attempt.service)} about the key, then:\n` +
-        `  npx ghouls attempts ${printable(attempt.attemptId)} --resolve succeeded|failed|cancelled --reason "…"\n`
+        `  npx ghouls attempts ${printable(attempt.attemptId)} --resolve succeeded --result '<json>' --reason "…"\n` +
+        `  npx ghouls attempts ${printable(attempt.attemptId)} --resolve failed|cancelled --reason "…"\n`
       : "";
   return `${facts
     .filter((fact): fact is readonly [string, string] => fact[1] !== null)

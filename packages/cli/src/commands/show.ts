@@ -54,7 +54,7 @@ function describeWaits({ waits }: wire.RunView): string {
 }
 
 /** What must be acknowledged before the run may be DONE, FAILED or CANCELLED. */
-function describeItems({ containment }: wire.RunView): string {
+function describeItems({ runId, containment }: wire.RunView): string {
   if (containment.length === 0) return "";
   const lines = containment.map((item) => {
     const state =
@@ -65,7 +65,9 @@ function describeItems({ containment }: wire.RunView): string {
         : `acknowledged by ${item.acknowledgedBy}: ${item.acknowledgement}`;
     return `${item.id.padEnd(22)}${printable(item.subject)}, delivery ${item.enqueueSeq}: ${printable(state)}\n`;
   });
-  return `\nContainment\n${lines.join("")}`;
+  const jobs = containment.some(({ kind, acknowledgedAt }) => kind === "attempt" && acknowledgedAt === null);
+  const more = jobs ? `Its jobs: npx ghouls attempts --run ${printable(runId)}\n` : "";
+  return `\nContainment\n${lines.join("")}${more}`;
 }
 
 /** What `ghouls dev` has found out about the workflow by this run. */

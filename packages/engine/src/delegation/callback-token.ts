@@ -29,6 +29,11 @@ export function isTokenOf(
   return isSameDigest(presented, kept ?? NOBODYS_DIGEST) && attempt !== null;
 }
 
+/** Characters of a token. */
+const TOKEN_LENGTH = 43;
+/** What may be a token, or hold one among a few more characters of its kind; longer ones are data, such as a signature. */
+const WORD = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43,128}(?![A-Za-z0-9_-])/g;
+
 /** Whether a text repeats the token of an attempt, of which only the digest is known: a secret that would be kept. */
 export function repeatsToken(
   attempt: {
@@ -40,6 +45,9 @@ export function repeatsToken(
   text: string,
 ): boolean {
   if (attempt.callbackDigest === null) return false;
-  const shaped = text.match(/(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g) ?? [];
-  return [...new Set(shaped)].some((token) => isTokenOf(attempt, attempt.callbackDigest, token));
+  const tokens = new Set<string>();
+  for (const [word] of text.matchAll(WORD)) {
+    for (let at = 0; at + TOKEN_LENGTH <= word.length; at += 1) tokens.add(word.slice(at, at + TOKEN_LENGTH));
+  }
+  return [...tokens].some((token) => isTokenOf(attempt, attempt.callbackDigest, token));
 }

@@ -1,11 +1,29 @@
-import { readJobAnswer, type AnyService, type Egress, type JobAnswer, type JobQuestion } from "@ghouls/core";
-import { answerWithin } from "../patience.ts";
+import {
+  describeFailure,
+  readJobAnswer,
+  type AnyService,
+  type Egress,
+  type JobAnswer,
+  type JobQuestion,
+} from "@ghouls/core";
+import { answerWithin, endsWithin } from "../patience.ts";
 
 export interface DirectEgressOptions {
   /** By their names in the configuration. */
   readonly services: Readonly<Record<string, AnyService>>;
   /** Origins that may be reached though their addresses are no public ones; empty on Lambda. */
   readonly origins: readonly string[];
+}
+
+/** How long an adapter that was told to stop may take to, in milliseconds. */
+const STOP_MS = 250;
+
+/** An adapter goes on though it was told to stop: what it does may still reach its service. */
+export class StillAskingError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "StillAskingError";
+  }
 }
 
 /** Questions leave from this very process: on one machine, and inside of the function that has no rights in the database. */
@@ -16,8 +34,17 @@ export function createDirectEgress({ services, origins }: DirectEgressOptions): 
       if (service === undefined) throw new Error(`the configuration has no service "${name.slice(0, 100)}"`);
       const abort = new AbortController();
       const context = { signal: abort.signal, origins };
+      const asked = put(service, question, context);
+      const ended = asked.then(
+        () => undefined,
+        () => undefined,
+      );
       try {
-        return readJobAnswer(await answerWithin(put(service, question, context), timeoutMs));
+        return readJobAnswer(await answerWithin(asked, timeoutMs));
+      } catch (error) {
+        abort.abort(new DOMException("the question has ended", "AbortError"));
+        if (await endsWithin(ended, STOP_MS)) throw error;
+        throw new StillAskingError(describeFailure(error).message);
       } finally {
         abort.abort(new DOMException("the question has ended", "AbortError"));
       }

@@ -41,10 +41,13 @@ export async function recordAnswer(
   const changed = await deps.ledger.attempts.change(
     attempt,
     (now) => {
-      if (now.status !== attempt.status || now.token !== attempt.token) {
+      if (!mayMove(now, attempt, answer, question)) {
         closed = now;
         return undefined;
       }
+      // Somebody else has looked meanwhile: one silence is not counted twice.
+      if ((answer.state === "unknown" || answer.state === "unsent") && now.looks !== attempt.looks)
+        return undefined;
       return changeOf(now, judgeAnswer({ ...askedOf(now), late: question.late }, answer), answer, {
         outcome,
         by: "service",
@@ -53,13 +56,26 @@ export async function recordAnswer(
     },
     deps.settings,
   );
-  if (closed !== undefined) await tellContradiction(closed, answer, outcome, deps);
+  // That it lives was true when it was asked; it has ended since.
+  const stale = answer.state === "accepted" || answer.state === "running";
+  if (closed !== undefined && !stale) await tellContradiction(closed, answer, outcome, deps);
   await follow(attempt, changed, deps);
   if (changed !== null && (answer.state === "unknown" || answer.state === "unsent")) {
     const { runId, attemptId, service } = attempt;
     deps.log.warn("a question about a job came to nothing", { runId, attemptId, service, why: answer.why });
   }
   return changed;
+}
+
+/**
+ * An answer counts under the token and in the state that were read before the question. How a job has ended, and the answer to
+ * the submission itself, are facts under that token whatever else was heard meanwhile, such as a heartbeat.
+ */
+function mayMove(now: Attempt, read: Attempt, answer: JobAnswer, { sentFor }: Question): boolean {
+  if (now.token !== read.token || now.closedAt !== null) return false;
+  const ended = answer.state === "succeeded" || answer.state === "failed";
+  const taken = sentFor !== undefined && (answer.state === "accepted" || answer.state === "running");
+  return now.status === read.status || ended || taken;
 }
 
 /** Only whoever has claimed the submission can say that nothing of it was sent. */
@@ -89,7 +105,7 @@ export function changeOf(
     missed: move.kind === "keep" && move.missed,
     nextLookSeconds: secondsToNextLook(attempt, status),
     usesCallback,
-    ...(ends && outcome !== undefined ? outcome : {}),
+    ...(ends && outcome !== undefined ? { report: outcome.report } : {}),
     ...("why" in move ? { why: move.why } : {}),
     ...(answer.state === "unsent" ? unsentOf(attempt, answer.why) : {}),
     ...(sentFor === undefined ? {} : { sentFor }),
@@ -128,10 +144,15 @@ export async function tellContradiction(
   closed: Attempt,
   answer: JobAnswer,
   outcome: Outcome | undefined,
-  { ledger, log }: Pick<RecordDeps, "ledger" | "log">,
+  { ledger, codec, log }: Pick<RecordDeps, "ledger" | "codec" | "log">,
 ): Promise<void> {
   if (closed.closedAt === null) return;
-  const what = contradictionOf(closed, answer, outcome);
+  const { tenantId, reportText } = closed;
+  const kept =
+    reportText === null
+      ? undefined
+      : await codec.decode(reportText, { tenantId, runId: closed.runId, kind: "report" });
+  const what = contradictionOf(closed, answer, outcome, kept);
   if (what === undefined) return;
   const { runId, attemptId, service, status } = closed;
   log.error("a service contradicts the end of its job", { runId, attemptId, service, status });

@@ -9,6 +9,7 @@ import {
   type JobQuestion,
 } from "@ghouls/core";
 import { LedgerError, type Attempt, type Changed, type Ledger } from "@ghouls/ledger";
+import { StillAskingError } from "./direct-egress.ts";
 import { CodecError, DisagreementError, verified } from "../execution/loaded-journal.ts";
 import { digestOfService } from "./asked.ts";
 import { callbackDigest } from "./callback-token.ts";
@@ -31,6 +32,9 @@ export interface SubmitDeps extends RecordDeps {
   };
 }
 
+/** What is left of an invocation once a submission has had its answer, for writing that down, in milliseconds. */
+const RESERVE_MS = 1_000;
+
 /** The executor that an attempt was made for is not there: nobody else may be asked about it, and nobody else sends it. */
 export class ExecutorError extends Error {
   constructor(message: string) {
@@ -39,7 +43,7 @@ export class ExecutorError extends Error {
   }
 }
 
-/** How long a callback is taken beyond the attempt's deadline, or from its submission where it has none, in seconds. */
+/** How long a callback is taken beyond the attempt's deadline, in seconds. */
 const CALLBACK_SECONDS = 30 * 86_400;
 
 /** The service of an attempt. @throws ExecutorError where the configuration has it no more, or another of its name */
@@ -64,13 +68,15 @@ export async function ask(
   question: JobQuestion,
   withinMs: number,
   { delegation }: Pick<SubmitDeps, "delegation">,
-): Promise<JobAnswer> {
+): Promise<{ readonly answer: JobAnswer; readonly over: boolean }> {
   const timeoutMs = Math.floor(Math.min(service.times.timeoutMs, withinMs));
-  if (timeoutMs < 1) return { state: "unknown", why: "there was no time left to ask" };
+  if (timeoutMs < 1)
+    return { answer: { state: "unknown", why: "there was no time left to ask" }, over: true };
   try {
-    return await delegation.egress.ask(name, question, timeoutMs);
+    return { answer: await delegation.egress.ask(name, question, timeoutMs), over: true };
   } catch (error) {
-    return { state: "unknown", why: describeFailure(error).message.slice(0, 300) };
+    const why = describeFailure(error).message.slice(0, 300);
+    return { answer: { state: "unknown", why }, over: !(error instanceof StillAskingError) };
   }
 }
 
@@ -90,6 +96,9 @@ export async function submitJob(
 ): Promise<Changed | null> {
   const { delegation, ids, clock, faults, settings, worker } = deps;
   const service = executorOf(attempt, delegation);
+  // What it sends must have its time: a claim that is not used leaves others in doubt.
+  const needsMs = Math.min(service.times.timeoutMs, withinMs()) + RESERVE_MS;
+  if (remainingMs() < needsMs || withinMs() < 1) return null;
   const requestText = await requestOf(attempt, deps);
   const callback =
     delegation.publicUrl === undefined
@@ -118,9 +127,11 @@ export async function submitJob(
   if (elapsedMs > budgetMs) return null;
   const { tenantId, runId, attemptId, idempotencyKey } = attempt;
   const job = { tenantId, runId, attemptId, idempotencyKey, requestText, callback };
-  const answer = await ask(service, attempt.service, { kind: "submit", job }, withinMs(), deps);
+  const { answer, over } = await ask(service, attempt.service, { kind: "submit", job }, withinMs(), deps);
   await faults("delegate.after-submit", attemptId);
-  const sentFor = answer.state === "unknown" ? settings.actsMarginSeconds : 0;
+  // An adapter that does not let go may send for as long as this process lives, which the claim knows.
+  const unheard = over ? settings.actsMarginSeconds : Number.MAX_SAFE_INTEGER;
+  const sentFor = answer.state === "unknown" ? unheard : 0;
   const changed = await recordAnswer(mine, answer, { late: false, sentFor }, deps);
   await faults("delegate.after-answer", attemptId);
   return changed;
@@ -144,8 +155,12 @@ async function claim(
   }
 }
 
-function requestOf(attempt: Attempt, { codec }: Pick<SubmitDeps, "codec">): Promise<string> {
-  const { tenantId, runId, requestText, storedDigest } = attempt;
+async function requestOf(
+  attempt: Attempt,
+  { ledger, codec }: Pick<SubmitDeps, "ledger" | "codec">,
+): Promise<string> {
+  const { tenantId, runId, storedDigest } = attempt;
+  const requestText = (await ledger.attempts.get(attempt))?.requestText ?? "";
   return verified(requestText, storedDigest, "a job's request", (stored) =>
     codec.decode(stored, { tenantId, runId, kind: "job" }),
   );

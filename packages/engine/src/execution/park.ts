@@ -16,7 +16,8 @@ import { publishNext } from "./handover.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { checkpointOf, journalDigest, type JournalItem } from "./loaded-journal.ts";
 import { inputProblem } from "./material.ts";
-import { encoded, standingOf } from "./standing.ts";
+import { encoded } from "./encoded.ts";
+import { standingOf } from "./standing.ts";
 import { digestOfFrozen } from "./takeover.ts";
 
 /** A hop whose end was not committed, because it cannot be: how it ends instead. */

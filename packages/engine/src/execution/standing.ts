@@ -1,10 +1,10 @@
-import { canonicalText, describeFailure, sha256 } from "@ghouls/core";
+import { canonicalText, sha256 } from "@ghouls/core";
 import type { ClaimedRun, NewAttempt, NewConsent, Standing } from "@ghouls/ledger";
 import { requestDigest } from "../admission/validate.ts";
 import { digestOfService } from "../delegation/asked.ts";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { CodecError } from "./loaded-journal.ts";
+import { encoded } from "./encoded.ts";
 import { contentOf, contentOfJob } from "./takeover.ts";
 import type { ConsentRequest, JobRequest } from "./wait-options.ts";
 
@@ -92,13 +92,4 @@ async function frozenJob(
     heartbeatSeconds: seconds(heartbeatMs),
     deadlineSeconds: seconds(deadlineMs),
   };
-}
-
-/** What a codec cannot do just now it may do later: nothing of the run has failed. */
-export async function encoded<T>(what: string, encode: () => Promise<T>): Promise<T> {
-  try {
-    return await encode();
-  } catch (error) {
-    throw new CodecError(`${what}: ${describeFailure(error).message.slice(0, 200)}`);
-  }
 }

@@ -4,7 +4,7 @@ import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns } from "../containment/endings.ts";
 import { writeStatement } from "../sql/statement.ts";
 import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
-import { askAboutJob, calmIfKnown } from "./attention.ts";
+import { askAboutJob, calmIfKnown, contradicted } from "./attention.ts";
 import { FINAL_ATTEMPT, LIVING_ATTEMPT, lockAttempt, type Attempt, type AttemptKey } from "./attempt.ts";
 
 /** What became of a job, as it is kept: it has passed the codec. */
@@ -19,8 +19,6 @@ export interface AttemptChange {
   readonly status: AttemptStatus;
   /** Given with SUCCEEDED and FAILED. */
   readonly report?: KeptReport;
-  /** Of what was reported, before the codec. */
-  readonly outcomeDigest?: string;
   /** Why nobody knows, or why the question came to nothing. */
   readonly why?: string;
   /** Why a person is asked for, though its state may stay; an attempt that becomes UNCERTAIN asks by itself. */
@@ -34,6 +32,8 @@ export interface AttemptChange {
   readonly sentFor?: number;
   /** Whether it is certain that nothing of the submission was sent. */
   readonly unsent?: boolean;
+  /** Whether it tells only that the job lives: what nobody knows, or is to be cancelled, is looked at as before. */
+  readonly onlyAlive?: boolean;
   /** Whether the callback's token is used up by it. */
   readonly usesCallback?: boolean;
   /** Seconds until the next look, where it stays open. */
@@ -41,8 +41,8 @@ export interface AttemptChange {
 }
 
 /** What was sent, or may have been, can arrive until then; a lookup sees it so much later. */
-const SENT_UNTIL = `(case when $12::double precision is null then t.sends_until
-    else least(t.sends_until, ghouls.clock() + $12 * interval '1 second') end)`;
+const SENT_UNTIL = `(case when $11::double precision is null then t.sends_until
+    else least(t.sends_until, ghouls.clock() + $11 * interval '1 second') end)`;
 const SEEN_BY = `${SENT_UNTIL} + (t.delay_seconds + 1) * interval '1 second'`;
 
 /**
@@ -54,24 +54,25 @@ const CHANGE = writeStatement(
   `
 update ghouls.attempts t
 set status = $4,
-  report_text = $5, report_digest = $6, outcome_digest = $7, uncertain_reason = $8,
-  acknowledged_at = case when $9::boolean then coalesce(t.acknowledged_at, ghouls.clock()) else t.acknowledged_at end,
-  heartbeat_at = case when $9::boolean then ghouls.clock() else t.heartbeat_at end,
-  looks = case when t.status = $4 then t.looks + 1 else 0 end,
-  misses = case when $11::boolean then t.misses + 1 else 0 end,
-  trouble = case when $11::boolean then coalesce($15, t.trouble) else t.trouble end,
-  trouble_at = case when $11::boolean and coalesce($15, t.trouble) is not null then ghouls.clock() else t.trouble_at end,
-  unsent = $16::boolean,
+  report_text = $5, report_digest = $6, uncertain_reason = $7,
+  acknowledged_at = case when $8::boolean then coalesce(t.acknowledged_at, ghouls.clock()) else t.acknowledged_at end,
+  heartbeat_at = case when $8::boolean then ghouls.clock() else t.heartbeat_at end,
+  looks = case when $16::boolean then t.looks when t.status = $4 then t.looks + 1 else 0 end,
+  misses = case when $16::boolean then t.misses when $10::boolean then t.misses + 1 else 0 end,
+  trouble = case when $10::boolean then coalesce($14, t.trouble) else t.trouble end,
+  trouble_at = case when $10::boolean and coalesce($14, t.trouble) is not null then ghouls.clock() else t.trouble_at end,
+  unsent = $15::boolean,
   sends_until = ${SENT_UNTIL},
-  callback_used_at = case when $13::boolean then ghouls.clock() else t.callback_used_at end,
+  callback_used_at = case when $12::boolean then ghouls.clock() else t.callback_used_at end,
   closed_at = case when $4 in (${sqlStates(FINAL_ATTEMPT)}) then ghouls.clock() end,
-  closed_by = case when $4 in (${sqlStates(FINAL_ATTEMPT)}) then $14 end,
-  next_look_at = case when $4 not in (${sqlStates(FINAL_ATTEMPT)}) then least(
-    ghouls.clock() + $10::double precision * interval '1 second',
+  closed_by = case when $4 in (${sqlStates(FINAL_ATTEMPT)}) then $13 end,
+  next_look_at = case when $16::boolean then t.next_look_at when $4 not in (${sqlStates(FINAL_ATTEMPT)}) then least(
+    ghouls.clock() + $9::double precision * interval '1 second',
     case when $4 in (${sqlStates(LIVING_ATTEMPT)}) then
-      case when $9::boolean then ghouls.clock() else t.heartbeat_at end + t.heartbeat_seconds * interval '1 second' end,
+      case when $8::boolean then ghouls.clock() else t.heartbeat_at end + t.heartbeat_seconds * interval '1 second' end,
     case when t.deadline_at > ghouls.clock() then t.deadline_at end,
-    case when $4 not in (${sqlStates(LIVING_ATTEMPT)}) and ${SEEN_BY} > ghouls.clock() then ${SEEN_BY} end) end
+    case when ($4 not in (${sqlStates(LIVING_ATTEMPT)}) or t.cancel_asked_at is not null) and not $15::boolean
+      and ${SEEN_BY} > ghouls.clock() then ${SEEN_BY} end) end
 where t.tenant_id = $1 and t.run_id = $2 and t.attempt_id = $3
 returning t.status`,
 );
@@ -163,7 +164,7 @@ export async function changeAttempt(
     const { status } = change;
     if (!FINAL_ATTEMPT.includes(status)) return { status, resumption: null, ended: null };
     const words = `its job is ${status}`;
-    await transaction.run(CLOSE_ITEM, [...keyOf(key), "service", words]);
+    await transaction.run(CLOSE_ITEM, [...keyOf(key), change.by, words]);
     const ended = await endRunIfContained(transaction, key);
     const resumption =
       ended === null ? await resumeIfClosed(transaction, key, settings.publisherGraceSeconds) : null;
@@ -172,18 +173,19 @@ export async function changeAttempt(
 }
 
 async function write(executor: Executor, attempt: Attempt, change: AttemptChange): Promise<void> {
-  const { status, report, outcomeDigest, why, by, acknowledged, missed, sentFor, usesCallback } = change;
-  // Nobody has sent it, and nobody will: the claim of a submission refuses what is to be cancelled.
-  if (status === "CANCELLED" && attempt.status === "DEFINED") {
-    await executor.run(CANCEL, [...keyOf(attempt), attempt.overdue ? "deadline" : "ended"]);
+  const { status, report, why, by, acknowledged, missed, sentFor, usesCallback } = change;
+  // Why: the run is told of its deadline where that was it. Of one that was never sent nobody has asked a service.
+  const { overdue, armOpen, cancelAsked } = attempt;
+  if (status === "CANCELLED" && !cancelAsked && (overdue || !armOpen)) {
+    await executor.run(CANCEL, [...keyOf(attempt), overdue && armOpen ? "deadline" : "ended"]);
   }
   await executor.run(CHANGE, [
     ...keyOf(attempt),
     status,
     report?.reportText ?? null,
     report?.reportDigest ?? null,
-    outcomeDigest ?? null,
-    status === "UNCERTAIN" ? (why ?? attempt.uncertainReason ?? "unknown") : null,
+    // Why nobody knows; what came of the last question is told beside it.
+    status === "UNCERTAIN" ? (attempt.uncertainReason ?? why ?? "unknown") : null,
     acknowledged,
     change.nextLookSeconds,
     missed,
@@ -192,6 +194,7 @@ async function write(executor: Executor, attempt: Attempt, change: AttemptChange
     by,
     why?.slice(0, 1_000) ?? null,
     change.unsent ?? (attempt.unsent && status === attempt.status && !acknowledged),
+    change.onlyAlive ?? false,
   ]);
   const asks =
     status === "UNCERTAIN" && attempt.status !== "UNCERTAIN" ? (why ?? "unknown") : change.attention;
@@ -199,7 +202,8 @@ async function write(executor: Executor, attempt: Attempt, change: AttemptChange
     const reason = `nobody knows of the job "${attempt.name}" at ${attempt.service}: ${asks}`;
     await askAboutJob(executor, attempt, reason);
   }
-  if (status !== "UNCERTAIN" && attempt.status === "UNCERTAIN") await calmIfKnown(executor, attempt);
+  const known = status !== "UNCERTAIN" && (acknowledged || status !== attempt.status);
+  if (known && attempt.attended) await calmIfKnown(executor, attempt);
 }
 
 /**
@@ -227,7 +231,7 @@ export async function keepContradiction(
 ): Promise<void> {
   await database.transaction("attempts.contradict", async (transaction) => {
     await lockRuns(transaction, [attempt]);
-    const reason = `attempt_contradicted: of the job "${attempt.name}" at ${attempt.service}: ${what}`;
+    const reason = contradicted(`of the job "${attempt.name}" at ${attempt.service}: ${what}`);
     await transaction.run(CONTRADICT, [...keyOf(attempt), what.slice(0, 1_000), reason.slice(0, 1_000)]);
   });
 }

@@ -51,7 +51,7 @@ export interface Attempt extends ListedAttempt {
   readonly traits: ServiceTraits;
   readonly pollSeconds: number | null;
   readonly heartbeatSeconds: number | null;
-  /** As stored. */
+  /** As stored; empty where it was read among others. */
   readonly requestText: string;
   readonly storedDigest: string;
   readonly token: string | null;
@@ -60,12 +60,13 @@ export interface Attempt extends ListedAttempt {
   readonly unsent: boolean;
   readonly reportText: string | null;
   readonly reportDigest: string | null;
-  readonly outcomeDigest: string | null;
   readonly callbackDigest: string | null;
   readonly callbackExpired: boolean;
   readonly callbackUsed: boolean;
   readonly cancelAsked: boolean;
   readonly runStatus: RunStatus;
+  /** Whether its run asks for a person. */
+  readonly attended: boolean;
   /** Whether its run stands in a wait that waits for it. */
   readonly parked: boolean;
   /** Whether its run may wait for it still. */
@@ -85,17 +86,21 @@ const LISTED = `t.tenant_id, t.run_id, t.attempt_id, t.status, t.service, t.adap
   t.request_digest, t.idempotency_key, t.submissions, t.uncertain_reason, t.contradiction, t.cancel_reason, t.trouble, t.trouble_at, t.created_at,
   t.acknowledged_at, t.heartbeat_at, t.deadline_at, t.next_look_at, t.closed_at, t.closed_by, a.name, run.workflow_name`;
 
-const COLUMNS = `${LISTED}, t.lookup, t.submit, t.cancel, t.delay_seconds, t.poll_seconds, t.heartbeat_seconds, t.request_text,
-  t.stored_digest, t.token, t.looks, t.misses, t.unsent, t.report_text, t.report_digest, t.outcome_digest, t.callback_digest,
+const COLUMNS = `${LISTED}, t.lookup, t.submit, t.cancel, t.delay_seconds, t.poll_seconds, t.heartbeat_seconds,
+  t.stored_digest, t.token, t.looks, t.misses, t.unsent, t.report_digest, t.callback_digest,
   t.cancel_asked_at is not null as cancel_asked, t.callback_used_at is not null as callback_used,
   coalesce(t.callback_expires_at <= ghouls.clock(), false) as callback_expired,
-  run.status as run_status, a.closed_at is null as arm_open,
+  run.status as run_status, run.attention_at is not null as attended, a.closed_at is null as arm_open,
   a.closed_at is null and a.generation = run.generation and run.quarantined_at is null
     and run.status in (${sqlStates(PARKED_STATES)}) as parked,
   coalesce(t.sends_until + t.delay_seconds * interval '1 second' < ghouls.clock(), false) as late,
   coalesce(t.deadline_at <= ghouls.clock(), false) as overdue,
   coalesce(t.status in (${sqlStates(LIVING_ATTEMPT)})
     and t.heartbeat_at + t.heartbeat_seconds * interval '1 second' <= ghouls.clock(), false) as heart_lapsed`;
+
+/** The bodies may be long: a page of attempts goes without. */
+const BODIES = "t.request_text, t.report_text";
+const NO_BODIES = "'' as request_text, null as report_text";
 
 const OF = `from ghouls.attempts t
 join ghouls.arms a on a.tenant_id = t.tenant_id and a.run_id = t.run_id and a.arm_id = t.arm_id
@@ -104,7 +109,7 @@ join ghouls.runs run on run.tenant_id = t.tenant_id and run.run_id = t.run_id`;
 const READ = readStatement(
   "attempts.read",
   `
-select ${COLUMNS}
+select ${COLUMNS}, ${BODIES}
 ${OF}
 where t.tenant_id = $1 and t.attempt_id = $2`,
 );
@@ -113,7 +118,7 @@ where t.tenant_id = $1 and t.attempt_id = $2`,
 const READ_FOR_CALLBACK = readStatement(
   "attempts.read-for-callback",
   `
-select ${COLUMNS}
+select ${COLUMNS}, ${BODIES}
 ${OF}
 where t.attempt_id = $1`,
 );
@@ -122,7 +127,7 @@ where t.attempt_id = $1`,
 const LOCK = readStatement(
   "attempts.lock",
   `
-select ${COLUMNS}
+select ${COLUMNS}, ${BODIES}
 ${OF}
 where t.tenant_id = $1 and t.run_id = $2 and t.attempt_id = $3
 for update of t`,
@@ -131,7 +136,7 @@ for update of t`,
 const DUE = readStatement(
   "attempts.due",
   `
-select ${COLUMNS}, ${microsOf("t.next_look_at")}
+select ${COLUMNS}, ${NO_BODIES}, ${microsOf("t.next_look_at")}
 ${OF}
 where t.status not in (${sqlStates(FINAL_ATTEMPT)}) and t.next_look_at <= ghouls.clock()
   and ${behind("t.next_look_at", "t.run_id", 2)}
@@ -142,7 +147,7 @@ limit $1`,
 const DEFINED_OF_RUN = readStatement(
   "attempts.defined-of-run",
   `
-select ${COLUMNS}
+select ${COLUMNS}, ${NO_BODIES}
 ${OF}
 where t.tenant_id = $1 and t.run_id = $2 and t.status = 'DEFINED'
 order by t.created_at, t.attempt_id`,
@@ -266,12 +271,12 @@ function attemptOf(row: Row): Attempt {
     unsent: r.boolean("unsent"),
     reportText: r.textOrNull("report_text"),
     reportDigest: r.textOrNull("report_digest"),
-    outcomeDigest: r.textOrNull("outcome_digest"),
     callbackDigest: r.textOrNull("callback_digest"),
     callbackExpired: r.boolean("callback_expired"),
     callbackUsed: r.boolean("callback_used"),
     cancelAsked: r.boolean("cancel_asked"),
     runStatus: r.text("run_status") as RunStatus,
+    attended: r.boolean("attended"),
     parked: r.boolean("parked"),
     armOpen: r.boolean("arm_open"),
     late: r.boolean("late"),

@@ -6,25 +6,49 @@ import { writeStatement } from "../sql/statement.ts";
 /** With it begins the attention that is asked for jobs of which nobody knows. */
 const UNCERTAIN = "attempt_uncertain:";
 
-/** The word of the run that was raised for attempts, once none of it is UNCERTAIN. */
+/** With it begins the attention that is asked because a service contradicts itself. */
+const CONTRADICTED = "attempt_contradicted:";
+
+/** What of the run's jobs asks for a person now: one of which nobody knows, else one whose service contradicts itself. */
 const CALM = writeStatement(
   "attempts.calm",
   `
+with asks as materialized (
+  (select format('%s nobody knows of the job "%s" at %s: %s', $3::text, a.name, t.service, t.uncertain_reason) as reason, 1 as rank
+  from ghouls.attempts t
+  join ghouls.arms a on a.tenant_id = t.tenant_id and a.run_id = t.run_id and a.arm_id = t.arm_id
+  where t.tenant_id = $1 and t.run_id = $2 and t.status = 'UNCERTAIN'
+  order by t.created_at, t.attempt_id
+  limit 1)
+  union all
+  (select format('%s of the job "%s" at %s: %s', $4::text, a.name, t.service, t.contradiction), 2
+  from ghouls.attempts t
+  join ghouls.arms a on a.tenant_id = t.tenant_id and a.run_id = t.run_id and a.arm_id = t.arm_id
+  where t.tenant_id = $1 and t.run_id = $2 and t.contradiction is not null
+  order by t.created_at, t.attempt_id
+  limit 1)
+), reason as (
+  select (select left(asks.reason, 1000) from asks order by asks.rank limit 1) as reason
+)
 update ghouls.runs run
-set attention_reason = null, attention_at = null
+set attention_reason = reason.reason,
+  attention_at = case when reason.reason is not null then coalesce(run.attention_at, ghouls.clock()) end
+from reason
 where run.tenant_id = $1 and run.run_id = $2 and starts_with(run.attention_reason, $3)
-  and not exists (
-    select from ghouls.attempts t
-    where t.tenant_id = run.tenant_id and t.run_id = run.run_id and t.status = 'UNCERTAIN')
 returning run.run_id`,
 );
 
-/** Asks for a person because of a job of which nobody knows. */
+/** Asks for a person because of a job of which nobody knows. Its run is locked. */
 export async function askAboutJob(executor: Executor, run: RunKey, reason: string): Promise<void> {
   await raiseAttention(executor, run, `${UNCERTAIN} ${reason}`.slice(0, 1_000));
 }
 
-/** Takes that back, where somebody knows of all jobs of the run again. Its run is locked. */
+/** Takes that back, or names what else asks, where that job is known again. Its run is locked. */
 export async function calmIfKnown(executor: Executor, { tenantId, runId }: RunKey): Promise<void> {
-  await executor.run(CALM, [tenantId, runId, UNCERTAIN]);
+  await executor.run(CALM, [tenantId, runId, UNCERTAIN, CONTRADICTED]);
+}
+
+/** The attention of a job's contradiction. */
+export function contradicted(job: string): string {
+  return `${CONTRADICTED} ${job}`;
 }

@@ -32,9 +32,8 @@ update ghouls.attempts t
 set status = 'SUBMITTING', token = $6, submitter = $7, submissions = t.submissions + 1,
   sends_until = ghouls.clock() + $8::double precision * interval '1 second',
   callback_digest = $9, callback_used_at = null,
-  callback_expires_at = case when $9::text is null then null
-    else coalesce(t.deadline_at, ghouls.clock()) + $10::double precision * interval '1 second' end,
-  next_look_at = ghouls.clock() + $11::double precision * interval '1 second', looks = 0,
+  callback_expires_at = case when $9::text is not null then t.deadline_at + $10::double precision * interval '1 second' end,
+  next_look_at = ghouls.clock() + $11::double precision * interval '1 second', looks = case when t.unsent then t.looks else 0 end,
   misses = case when t.unsent then t.misses else 0 end, unsent = false, uncertain_reason = null
 from held
 join ghouls.arms a on a.tenant_id = held.tenant_id and a.run_id = held.run_id and a.arm_id = held.arm_id
@@ -76,7 +75,7 @@ export interface SubmissionSettings {
   readonly sendsForSeconds: number;
   /** Of the token that lets the service call back; null where it cannot. */
   readonly callbackDigest: string | null;
-  /** Seconds that a callback is taken beyond the attempt's deadline, or from now where it has none. */
+  /** Seconds that a callback is taken beyond the attempt's deadline; for ever where it has none. */
   readonly callbackSeconds: number;
   /** Seconds until somebody looks what came of it. */
   readonly nextLookSeconds: number;

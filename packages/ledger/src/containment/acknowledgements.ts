@@ -19,6 +19,10 @@ with item as materialized (
   from ghouls.containment_items i
   where i.tenant_id = $1 and i.run_id = $2 and i.kind = $3 and i.key = $4 and i.acknowledged_at is null
     and ($7::uuid is null or i.token = $7)
+    and not exists (
+      select from ghouls.attempts t
+      where i.kind = 'attempt' and t.tenant_id = i.tenant_id and t.run_id = i.run_id and t.call_key = i.key
+        and t.status not in (${sqlStates(FINAL_ATTEMPT)}) and t.sends_until > ghouls.clock())
   for update
 ), acknowledged as (
   update ghouls.containment_items i

@@ -143,7 +143,9 @@ async function settle(attempt: Attempt, answer: JobAnswer | undefined, options: 
   if (answer === undefined) return "open";
   if (judgeAnswer(askedOf(attempt), answer).kind === "resubmit")
     return (await submit(attempt, options)) ? "submitted" : "open";
-  return ended(await record(attempt, answer, options));
+  const looked = ended(await record(attempt, answer, options));
+  // A service that does not answer counts as a failure: its page takes half of the pass's time, and no more.
+  return answer.state === "unknown" ? "failed" : looked;
 }
 
 /** What a pass sends must have been sent before its invocation ends. */
@@ -160,16 +162,12 @@ function record(attempt: Attempt, answer: JobAnswer, options: DelegatesOptions) 
   );
 }
 
-function question(kind: "lookUp" | "cancel", attempt: Attempt, options: Turn): Promise<JobAnswer> {
+async function question(kind: "lookUp" | "cancel", attempt: Attempt, options: Turn): Promise<JobAnswer> {
   const { tenantId, runId, attemptId, idempotencyKey } = attempt;
   const job: JobRef = { tenantId, runId, attemptId, idempotencyKey };
-  return ask(
-    executorOf(attempt, options.delegation),
-    attempt.service,
-    { kind, job },
-    options.withinMs(),
-    options,
-  );
+  const executor = executorOf(attempt, options.delegation);
+  const { answer } = await ask(executor, attempt.service, { kind, job }, options.withinMs(), options);
+  return answer;
 }
 
 function ended(changed: { readonly status: string } | null): Looked {

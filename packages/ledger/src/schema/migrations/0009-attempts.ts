@@ -58,7 +58,6 @@ create table ghouls.attempts (
   trouble_at timestamptz,
   report_text text,
   report_digest text,
-  outcome_digest text,
   contradiction text,
   created_at timestamptz not null,
   closed_at timestamptz,
@@ -90,7 +89,6 @@ comment on column ghouls.attempts.service_digest is 'Of what identifies its serv
 comment on column ghouls.attempts.unsent is
   'Whoever holds the token says that nothing of its submission was sent.';
 comment on column ghouls.attempts.trouble is 'Why the last question came to nothing.';
-comment on column ghouls.attempts.outcome_digest is 'Of what was reported, before the codec: a later report is compared with it.';
 create unique index attempts_of_arm on ghouls.attempts (tenant_id, run_id, arm_id);
 create index attempts_newest on ghouls.attempts (tenant_id, created_at desc, attempt_id desc);
 create index attempts_due on ghouls.attempts (next_look_at, run_id)
