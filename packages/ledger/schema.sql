@@ -74,9 +74,11 @@ create table ghouls.attempts ( -- r, owner migrator
   looks integer not null default 0,
   misses integer not null default 0,
   uncertain_reason text,
+  unsent boolean not null default false,
+  trouble text,
+  trouble_at timestamp with time zone,
   report_text text,
   report_digest text,
-  outcome_digest text,
   contradiction text,
   created_at timestamp with time zone not null,
   closed_at timestamp with time zone,
@@ -449,6 +451,7 @@ alter table ghouls.attempts add constraint attempts_status_check CHECK ((status 
 alter table ghouls.attempts add constraint attempts_submissions_check CHECK ((submissions >= 0));
 alter table ghouls.attempts add constraint attempts_submit_check CHECK ((submit = ANY (ARRAY['idempotent'::text, 'once'::text])));
 alter table ghouls.attempts add constraint attempts_tenant_id_run_id_arm_id_fkey FOREIGN KEY (tenant_id, run_id, arm_id) REFERENCES ghouls.arms(tenant_id, run_id, arm_id);
+alter table ghouls.attempts add constraint attempts_trouble CHECK ((num_nulls(trouble, trouble_at) <> 1));
 alter table ghouls.attempts add constraint attempts_uncertain CHECK (((status = 'UNCERTAIN'::text) = (uncertain_reason IS NOT NULL)));
 alter table ghouls.audit add constraint audit_pkey PRIMARY KEY (tenant_id, run_id, audit_id);
 alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
@@ -677,9 +680,10 @@ comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the ke
 comment on table column ghouls.api_keys.last_used_at is 'To the hour: not written at every request.';
 comment on table column ghouls.arms.due_at is 'When its time is over; null where it has none.';
 comment on table column ghouls.arms.generation is 'Of the wait that holds it, or that held it last.';
-comment on table column ghouls.attempts.outcome_digest is 'Of what was reported, before the codec: a later report is compared with it.';
 comment on table column ghouls.attempts.sends_until is 'The latest moment at which whoever holds the token, or held it last, can still send.';
 comment on table column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
+comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';
+comment on table column ghouls.attempts.unsent is 'Whoever holds the token says that nothing of its submission was sent.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';

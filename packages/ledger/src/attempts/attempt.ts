@@ -100,7 +100,7 @@ const COLUMNS = `${LISTED}, t.lookup, t.submit, t.cancel, t.delay_seconds, t.pol
 
 /** The bodies may be long: a page of attempts goes without. */
 const BODIES = "t.request_text, t.report_text";
-const NO_BODIES = "'' as request_text, null as report_text";
+const NO_BODIES = "null as request_text, null as report_text";
 
 const OF = `from ghouls.attempts t
 join ghouls.arms a on a.tenant_id = t.tenant_id and a.run_id = t.run_id and a.arm_id = t.arm_id
@@ -263,7 +263,7 @@ function attemptOf(row: Row): Attempt {
     },
     pollSeconds: r.numberOrNull("poll_seconds"),
     heartbeatSeconds: r.numberOrNull("heartbeat_seconds"),
-    requestText: r.text("request_text"),
+    requestText: r.textOrNull("request_text") ?? "",
     storedDigest: r.text("stored_digest"),
     token: r.textOrNull("token"),
     looks: r.number("looks"),

@@ -9,19 +9,19 @@ const UNCERTAIN = "attempt_uncertain:";
 /** With it begins the attention that is asked because a service contradicts itself. */
 const CONTRADICTED = "attempt_contradicted:";
 
-/** What of the run's jobs asks for a person now: one of which nobody knows, else one whose service contradicts itself. */
+/** $4 and $5: how it is told. What of the run's jobs asks for a person now: one of which nobody knows, else one whose service contradicts itself. */
 const CALM = writeStatement(
   "attempts.calm",
   `
 with asks as materialized (
-  (select format('%s nobody knows of the job "%s" at %s: %s', $3::text, a.name, t.service, t.uncertain_reason) as reason, 1 as rank
+  (select format($4::text, a.name, t.service, t.uncertain_reason) as reason, 1 as rank
   from ghouls.attempts t
   join ghouls.arms a on a.tenant_id = t.tenant_id and a.run_id = t.run_id and a.arm_id = t.arm_id
   where t.tenant_id = $1 and t.run_id = $2 and t.status = 'UNCERTAIN'
   order by t.created_at, t.attempt_id
   limit 1)
   union all
-  (select format('%s of the job "%s" at %s: %s', $4::text, a.name, t.service, t.contradiction), 2
+  (select format($5::text, a.name, t.service, t.contradiction), 2
   from ghouls.attempts t
   join ghouls.arms a on a.tenant_id = t.tenant_id and a.run_id = t.run_id and a.arm_id = t.arm_id
   where t.tenant_id = $1 and t.run_id = $2 and t.contradiction is not null
@@ -45,7 +45,13 @@ export async function askAboutJob(executor: Executor, run: RunKey, reason: strin
 
 /** Takes that back, or names what else asks, where that job is known again. Its run is locked. */
 export async function calmIfKnown(executor: Executor, { tenantId, runId }: RunKey): Promise<void> {
-  await executor.run(CALM, [tenantId, runId, UNCERTAIN, CONTRADICTED]);
+  await executor.run(CALM, [
+    tenantId,
+    runId,
+    UNCERTAIN,
+    `${UNCERTAIN} nobody knows of the job "%s" at %s: %s`,
+    `${CONTRADICTED} of the job "%s" at %s: %s`,
+  ]);
 }
 
 /** The attention of a job's contradiction. */
