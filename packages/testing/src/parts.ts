@@ -25,12 +25,13 @@ import { openLedger, type Ledger } from "@ghouls/ledger";
 import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
 import type { Database } from "./database.ts";
-import { ScriptedJobs } from "./jobs.ts";
+import { ScriptedJobs, type Ask } from "./jobs.ts";
 import { TestQueue } from "./queue.ts";
 import { Workers } from "./workers.ts";
 
 export interface PartsOptions {
   readonly config: Config;
+  readonly ask: Ask;
   readonly database: Database;
   readonly log: Logger;
 }
@@ -55,7 +56,9 @@ export interface Parts {
 const POOL_SIZE = 4;
 
 /** Opens the engine over a scratch ledger. No function, HTTP or AWS lies between it and the test. */
-export function openParts({ config, database: { scratch, applicationUrl }, log }: PartsOptions): Parts {
+export function openParts(options: PartsOptions): Parts {
+  const { config, ask, log } = options;
+  const { scratch, applicationUrl } = options.database;
   const { codec, decisionSources, services, egress } = config;
   const ledger = openLedger({
     connectionString: applicationUrl,
@@ -66,7 +69,7 @@ export function openParts({ config, database: { scratch, applicationUrl }, log }
     chance: () => 0,
   });
   const queue = new TestQueue(() => scratch.now());
-  const others = createDirectEgress({ services, origins: egress.origins });
+  const others = ask === "real" ? createDirectEgress({ services, origins: egress.origins }) : undefined;
   const jobs = new ScriptedJobs(others, () => scratch.now());
   const registry = new Registry(
     config.workflows.map((definition) => ({ definition, digest: digestOf(definition) })),

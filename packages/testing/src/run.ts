@@ -40,7 +40,10 @@ export interface JournaledCall {
   readonly tries: number;
 }
 
-export interface TestRunParts extends Pick<Parts, "reads" | "consents" | "signals" | "control" | "workers"> {
+export interface TestRunParts extends Pick<
+  Parts,
+  "reads" | "consents" | "signals" | "attempts" | "control" | "jobs" | "workers"
+> {
   readonly tenantId: string;
   readonly driver: Driver;
   /** What was warned of a run, the latest last. */
@@ -223,6 +226,18 @@ export class TestRun<Output> {
     return (await consents.list(tenantId, { runId: this.id }, { limit: 200 })).consents;
   }
 
+  /** Every job that the run has delegated, the newest first: what its service was asked, and what came of it. */
+  async jobs(): Promise<readonly wire.AttemptView[]> {
+    const { attempts, tenantId } = this.#parts;
+    const views = (await this.#jobs()).map(({ attemptId }) => attempts.get(tenantId, attemptId));
+    return (await Promise.all(views)).filter((view) => view !== undefined);
+  }
+
+  async #jobs(): Promise<readonly wire.AttemptSummary[]> {
+    const { attempts, tenantId } = this.#parts;
+    return (await attempts.list(tenantId, { runId: this.id }, { limit: 200 })).attempts;
+  }
+
   /** With what deciders are shown, which no list has. */
   async #consent({ consentId }: wire.ConsentSummary): Promise<wire.ConsentView> {
     const { consents, tenantId } = this.#parts;
@@ -255,12 +270,23 @@ export class TestRun<Output> {
   }
 
   #reach<T>(look: () => Promise<{ readonly value: T } | undefined>): Promise<T> {
-    return this.#parts.driver.reach({ runIds: [this.id], look, stuck: () => this.#stuck() });
+    const { driver, jobs } = this.#parts;
+    return driver.reach({
+      runIds: [this.id],
+      look: async () => {
+        const found = await look();
+        // A test that has forgotten an entry is told so at once, and not where a deadline, or a timer, hides it.
+        if (found === undefined && jobs.needsEntry(this.id)) throw await this.#stuck();
+        return found;
+      },
+      stuck: () => this.#stuck(),
+    });
   }
 
   async #stuck(): Promise<RunWaitsError> {
-    const [view, consents] = await Promise.all([this.view(), this.#consents()]);
-    return new RunWaitsError(view, whyItWaits(view, consents, this.#parts.warningsOf(this.id)));
+    const [view, consents, jobs] = await Promise.all([this.view(), this.#consents(), this.#jobs()]);
+    const warnings = this.#parts.warningsOf(this.id);
+    return new RunWaitsError(view, whyItWaits(view, { consents, jobs, script: this.#parts.jobs, warnings }));
   }
 }
 

@@ -1,6 +1,7 @@
 import { GhoulsError, durationMs, type Duration, type Verdict, type wire } from "@ghouls/core";
 import type { AttemptService, ConsentService, SignalService } from "@ghouls/engine";
 import type { Ledger } from "@ghouls/ledger";
+import type { Config } from "ghouls";
 import { principalOf, type Actor } from "./actor.ts";
 import type { ScriptedJob, ScriptedJobs } from "./jobs.ts";
 import { jsonTextOf } from "./json-text.ts";
@@ -40,6 +41,7 @@ export interface ScriptOptions {
 
 export interface ScriptParts {
   readonly tenantId: string;
+  readonly config: Pick<Config, "services">;
   readonly ledger: Pick<Ledger, "arms">;
   readonly consents: ConsentService;
   readonly signals: SignalService;
@@ -50,9 +52,25 @@ export interface ScriptParts {
   readonly runIds: () => readonly string[];
 }
 
-/** @throws GhoulsError configuration_invalid for an `after` that is no duration */
-export function assertScript({ consents = [], signals = [], jobs = [] }: ScriptOptions): void {
+/** @throws GhoulsError configuration_invalid for an `after` that is no duration, and for a job of a service that there is not */
+export function assertScript(
+  { consents = [], signals = [], jobs = [] }: ScriptOptions,
+  { services }: Pick<Config, "services">,
+): void {
   for (const { after } of [...consents, ...signals, ...jobs]) if (after !== undefined) durationMs(after);
+  const unknown = jobs.find(({ service }) => !Object.hasOwn(services, service));
+  if (unknown === undefined) return;
+  const names = Object.keys(services).map((name) => `"${name}"`);
+  throw new GhoulsError(
+    "configuration_invalid",
+    `the script names the service "${unknown.service}", which the configuration has not`,
+    {
+      fix:
+        names.length === 0
+          ? `It has none: write startGhouls({ workflows, services: { "${unknown.service}": … } }).`
+          : `Name one of: ${names.join(", ")}.`,
+    },
+  );
 }
 
 interface Act {
@@ -78,9 +96,9 @@ export class Script {
     this.add(options);
   }
 
-  /** @throws GhoulsError configuration_invalid for an `after` that is no duration */
+  /** @throws GhoulsError configuration_invalid, as {@link assertScript}; then nothing is added */
   add(options: ScriptOptions): void {
-    assertScript(options);
+    assertScript(options, this.#parts.config);
     this.#consents.push(...(options.consents ?? []));
     this.#signals.push(...(options.signals ?? []));
     this.#parts.jobs.add(options.jobs ?? []);

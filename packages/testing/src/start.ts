@@ -1,14 +1,5 @@
-import {
-  GhoulsError,
-  durationMs,
-  wire,
-  type AnyWorkflow,
-  type Duration,
-  type Logger,
-  type WorkflowDefinition,
-} from "@ghouls/core";
+import { GhoulsError, durationMs, wire, type Duration, type WorkflowDefinition } from "@ghouls/core";
 import { endsWithin, type AdmissionRequest } from "@ghouls/engine";
-import { defineConfig, type Config } from "ghouls";
 import { principalOf, type Actor } from "./actor.ts";
 import { openDatabase } from "./database.ts";
 import { Driver } from "./driver.ts";
@@ -18,21 +9,9 @@ import { openParts } from "./parts.ts";
 import type { QueueControls } from "./queue.ts";
 import { TestRun } from "./run.ts";
 import { Script, assertScript, type ScriptOptions } from "./script.ts";
+import { configOf, type StartOptions } from "./start-options.ts";
 import { told } from "./told.ts";
 import { keepingWarnings } from "./warnings.ts";
-
-export type StartOptions = ({ readonly workflows: readonly AnyWorkflow[] } | { readonly config: Config }) & {
-  /** Consents that are decided, and signals that are sent, by themselves. */
-  readonly script?: ScriptOptions;
-  /** Whether the clock moves by itself to what is due next where all of a run waits; true by default. */
-  readonly skipTime?: boolean;
-  /** A database of yours, as a role that may create schemas there; see the README for what is taken where it is absent. */
-  readonly databaseUrl?: string;
-  /** Who asks for runs; "user:tester" with the role operator by default. */
-  readonly as?: Actor;
-  /** Hears what a worker and the passes log, `ctx.log` among it. Nobody does by default. */
-  readonly log?: Logger;
-};
 
 export interface SubmitOptions extends Pick<wire.RunRequest, "queue" | "priority" | "agent" | "startAfter"> {
   /** Who asks for the run, and so may not decide its consents. */
@@ -65,7 +44,7 @@ export interface TestGhouls {
   ): Promise<TestRun<Output>>;
   readonly clock: TestClock;
   readonly queue: QueueControls;
-  /** Adds to the script. */
+  /** Adds to the script. @throws GhoulsError configuration_invalid for an entry that can mean nothing */
   script(options: ScriptOptions): void;
   /**
    * For a step's function: the worker that carries it is lost where it stands, and nothing that it does from now on is
@@ -88,20 +67,20 @@ const TESTER: Actor = { subject: "user:tester", roles: ["operator"] };
 
 /**
  * Starts Ghouls for the tests of a file: a schema of its own in a real PostgreSQL, migrated, with the workflows registered.
- * @throws GhoulsError configuration_invalid for a configuration, or a database, that cannot be used
+ * @throws GhoulsError configuration_invalid for options, a configuration, or a database, that cannot be used
  */
 export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
-  const config = "config" in options ? options.config : defineConfig({ workflows: options.workflows });
-  const { script: scripted = {}, skipTime = true } = options;
-  assertScript(scripted);
+  const config = configOf(options);
+  const { script: scripted = {}, skipTime = true, ask = "scripted" } = options;
+  assertScript(scripted, config);
   const warnings = keepingWarnings(options.log);
   const database = await openDatabase(options.databaseUrl, process.env);
   const { scratch } = database;
-  const parts = openParts({ config, database, log: warnings.log });
+  const parts = openParts({ config, ask, database, log: warnings.log });
   const { queue, admission, workers, reconcileIfDue } = parts;
   const runIds = new Set<string>();
   const script = new Script(
-    { ...parts, tenantId: TENANT, nowMs: () => scratch.now(), runIds: () => [...runIds] },
+    { ...parts, config, tenantId: TENANT, nowMs: () => scratch.now(), runIds: () => [...runIds] },
     scripted,
   );
   const driver = new Driver({ scratch, queue, workers, script, reconcileIfDue, skipTime });
