@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { GhoulsError } from "@ghouls/core";
+import { GhoulsError, type Duration } from "@ghouls/core";
 import { defineConfig } from "./config.ts";
 import { readEnvironment } from "./environment.ts";
 import { loadConfig } from "./load-config.ts";
 import { jsonLogger } from "./logger.ts";
+import { httpService } from "./services/http-service.ts";
 import { workflow } from "./workflow.ts";
 
 const options = {
@@ -80,6 +81,39 @@ describe("a configuration", () => {
     ["a setting that does not exist", { workflows: [], retries: 3 }, "/"],
   ])("with %s is refused by path", (_name, config, path) => {
     expect(refusal(() => defineConfig(config as never)).issues?.map((issue) => issue.path)).toContain(path);
+  });
+
+  test.each([
+    ["a service", { services: { "My Signer": {} } }, /^services\.My Signer: a name has lower-case letters/],
+    ["a source", { decisionSources: { "1st": {} } }, /^decisionSources\.1st: .*begins with a letter/],
+    ["a queue", { queues: { ["q".repeat(33)]: {} } }, /^queues\.q+: .*at most 32 long/],
+    ["a role", { roles: { viewer: [] } }, /^roles\.viewer: is built in/],
+  ])("that gives %s a name that is not allowed is told which are", (_name, config, fix) => {
+    expect(refusal(() => defineConfig({ workflows: [], ...config } as never)).fix).toMatch(fix);
+  });
+
+  const answersWithin = (timeout: Duration) => ({
+    workflows: [],
+    services: {
+      signer: httpService({ url: "https://jobs.example/", request: z.null(), result: z.null(), timeout }),
+    },
+  });
+
+  test("takes a service that may take all of a job's time in a pass, and refuses one that may take more", () => {
+    expect(Object.keys(defineConfig(answersWithin("10s")).services)).toEqual(["signer"]);
+    const refused = refusal(() => defineConfig(answersWithin("10001ms")));
+    expect(refused.code).toBe("configuration_invalid");
+    expect(refused.message).toContain('"signer" may take 10001 ms to answer, more than the 10000 ms');
+    expect(refused.fix).toContain("at most 10s");
+  });
+
+  test("refuses a service whose answer may come when its asker is believed to have ended", () => {
+    const timing = { actsMargin: "5s" } as const;
+    expect(() => defineConfig({ ...answersWithin("5s"), timing })).not.toThrow();
+    const refused = refusal(() => defineConfig({ ...answersWithin("6s"), timing }));
+    expect(refused.message).toContain(
+      '"signer" may take 6000 ms to answer, more than timing.actsMargin (5s)',
+    );
   });
 
   test("adds its roles to the built-in ones", () => {

@@ -17,7 +17,7 @@ import {
   type Permission,
   type RoleTable,
 } from "@ghouls/core";
-import { Registry, type Route } from "@ghouls/engine";
+import { DEFAULT_EXECUTION_SETTINGS, Registry, type Route } from "@ghouls/engine";
 import * as z from "zod";
 import { DevShape, type DevOptions, type DevSettings } from "./dev-settings.ts";
 
@@ -98,11 +98,19 @@ export interface Config {
   readonly examples: readonly Example[];
 }
 
+/** Of queues, sources and services. */
+const Name = z
+  .string()
+  .regex(
+    QUEUE_NAME,
+    "a name has lower-case letters, digits and -, begins with a letter, and is at most 32 long",
+  );
+
 const Shape = z.strictObject({
   workflows: z.array(z.custom<AnyWorkflow>(isWorkflow, "not made by workflow()")),
   route: z.custom<Route>(isFunction, "must be a function").optional(),
   queues: z
-    .record(z.string().regex(QUEUE_NAME, "lower-case letters, digits and -, at most 32"), QueueSettings)
+    .record(Name, QueueSettings)
     .refine((queues) => Object.keys(queues).length > 0, "name at least one queue")
     .prefault(DEFAULT_QUEUES),
   database: z
@@ -132,15 +140,12 @@ const Shape = z.strictObject({
     .optional(),
   decisionSources: z
     .record(
-      z.string().regex(QUEUE_NAME, "lower-case letters, digits and -, at most 32"),
+      Name,
       z.custom<DecisionSource>((value) => hasFunction(value, "lookUp"), "must have lookUp"),
     )
     .default({}),
   services: z
-    .record(
-      z.string().regex(QUEUE_NAME, "lower-case letters, digits and -, at most 32"),
-      z.custom<AnyService>(isService, "must be a service, such as httpService makes one"),
-    )
+    .record(Name, z.custom<AnyService>(isService, "must be a service, such as httpService makes one"))
     .default({}),
   egress: z
     .strictObject({
@@ -182,14 +187,13 @@ function hasFunction(value: unknown, name: string): boolean {
 export function defineConfig(options: ConfigOptions): Config {
   const parsed = Shape.safeParse(options);
   if (!parsed.success) {
+    const issues = parsed.error.issues.map((issue) => ({
+      path: issue.path.map(String),
+      message: messageOf(issue),
+    }));
     throw new GhoulsError("configuration_invalid", "the configuration is not valid", {
-      issues: parsed.error.issues.map((issue) => ({
-        path: `/${issue.path.map(String).join("/")}`,
-        message: issue.message,
-      })),
-      fix: parsed.error.issues
-        .map((issue) => `${issue.path.map(String).join(".") || "the top level"}: ${issue.message}`)
-        .join("; "),
+      issues: issues.map(({ path, message }) => ({ path: `/${path.join("/")}`, message })),
+      fix: issues.map(({ path, message }) => `${path.join(".") || "the top level"}: ${message}`).join("; "),
     });
   }
   const { data } = parsed;
@@ -232,8 +236,27 @@ export function defineConfig(options: ConfigOptions): Config {
   };
 }
 
-/** A question that was sent must be over when its sender is believed to be. */
+/** A refused name has its reasons inside; the issue itself says no more than that the key is invalid. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "invalid_key") return issue.message;
+  return issue.issues.map(({ message }) => message).join("; ");
+}
+
+/**
+ * A question must be over in the time that its job has in a pass of the reconciler, else it is cut short there; and one that
+ * was sent must be over when its sender is believed to be.
+ */
 function refuseSlowServices(services: Readonly<Record<string, AnyService>>, actsMargin: string): void {
+  const { ownerDeadlineMs } = DEFAULT_EXECUTION_SETTINGS;
+  const long = Object.entries(services).find(([, { times }]) => times.timeoutMs > ownerDeadlineMs);
+  if (long !== undefined)
+    throw new GhoulsError(
+      "configuration_invalid",
+      `the service "${long[0]}" may take ${long[1].times.timeoutMs} ms to answer, more than the ${ownerDeadlineMs} ms that a job has of a pass`,
+      {
+        fix: `Let its timeout be at most ${ownerDeadlineMs / 1_000}s. A service answers "accepted" at once, and works on after that.`,
+      },
+    );
   const slow = Object.entries(services).find(([, { times }]) => times.timeoutMs > durationMs(actsMargin));
   if (slow === undefined) return;
   const [name, { times }] = slow;

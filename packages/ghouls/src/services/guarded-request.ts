@@ -43,10 +43,22 @@ const INTERNET: Guard = {
 
 /** Why there is no answer, in words that repeat nothing of what was sent or received. */
 export class NoAnswerError extends Error {
-  constructor(message: string) {
+  /** Whether anything of the request may have been sent. False is certain. */
+  readonly sent: boolean;
+
+  constructor(message: string, sent: boolean) {
     super(message);
     this.name = "NoAnswerError";
+    this.sent = sent;
   }
+}
+
+/** What went wrong, where this file itself has words for it. */
+class WordedError extends Error {}
+
+/** Whether the connection stood: it is there and, for https, the server has proven to be the host. Before that nothing is sent. */
+interface Connection {
+  stood: boolean;
 }
 
 /**
@@ -59,16 +71,22 @@ export async function guardedRequest(
   request: GuardedRequest,
   guard: Guard = INTERNET,
 ): Promise<GuardedAnswer> {
+  const connection: Connection = { stood: false };
   try {
     request.signal.throwIfAborted();
     const addresses = await vetted(request, guard);
     request.signal.throwIfAborted();
-    return await exchange(request, addresses);
+    return await exchange(request, addresses, connection);
   } catch (error) {
-    if (request.signal.aborted) throw new NoAnswerError("it did not answer in time");
-    if (error instanceof NoAnswerError) throw error;
-    throw new NoAnswerError(`it cannot be reached, or broke off${codeOf(error)}`);
+    throw new NoAnswerError(reasonOf(error, request.signal, connection), connection.stood);
   }
+}
+
+function reasonOf(error: unknown, signal: AbortSignal, { stood }: Connection): string {
+  if (signal.aborted) return stood ? "it did not answer in time" : "there was no connection to it in time";
+  if (error instanceof WordedError) return error.message;
+  const what = stood ? "it broke off, or its answer cannot be read" : "there was no connection to it";
+  return `${what}${codeOf(error)}`;
 }
 
 /** The addresses that may be connected to; undefined for an admitted origin, which may be at any. */
@@ -78,13 +96,13 @@ async function vetted(
 ): Promise<readonly Address[] | undefined> {
   if (origins.includes(url.origin)) return undefined;
   if (url.protocol !== "https:")
-    throw new NoAnswerError("its address is refused: it is not https, and egress.origins does not name it");
+    throw new WordedError("its address is refused: it is not https, and egress.origins does not name it");
   const host = hostOf(url);
   const family = isIP(host);
   const addresses =
     family === 0 ? await beforeAbort(guard.resolve(host), signal) : [{ address: host, family }];
   if (addresses.length === 0 || !addresses.every(({ address }) => guard.admits(address)))
-    throw new NoAnswerError("its address is refused: it is no public one, or one of several is none");
+    throw new WordedError("its address is refused: it is no public one, or one of several is none");
   return addresses;
 }
 
@@ -108,10 +126,11 @@ async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T>
 async function exchange(
   request: GuardedRequest,
   addresses: readonly Address[] | undefined,
+  connection: Connection,
 ): Promise<GuardedAnswer> {
   const outgoing = open(request, addresses);
   try {
-    return await read(await answerTo(outgoing, request.body), request.maxBytes);
+    return await read(await answerTo(outgoing, request, connection), request.maxBytes);
   } finally {
     outgoing.destroy();
   }
@@ -146,12 +165,23 @@ function lookupOf(addresses: readonly Address[]): LookupFunction {
   };
 }
 
-function answerTo(outgoing: http.ClientRequest, body: string | undefined): Promise<http.IncomingMessage> {
+/** The request is given to the connection when that stands: until then there is nothing in it that could be sent. */
+function answerTo(
+  outgoing: http.ClientRequest,
+  { url, body }: GuardedRequest,
+  connection: Connection,
+): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     outgoing.on("response", resolve);
     outgoing.on("error", reject);
-    outgoing.on("close", () => reject(new NoAnswerError("it closed the connection without an answer")));
-    outgoing.end(body);
+    outgoing.on("close", () => reject(new WordedError("it closed the connection without an answer")));
+    outgoing.on("socket", (socket) => {
+      socket.once(url.protocol === "https:" ? "secureConnect" : "connect", () => {
+        if (outgoing.destroyed) return;
+        connection.stood = true;
+        outgoing.end(body);
+      });
+    });
   });
 }
 
@@ -160,7 +190,7 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<G
   let [text, bytes] = ["", 0];
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new NoAnswerError(`its answer has more than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new WordedError(`its answer has more than ${maxBytes} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   return { status: incoming.statusCode ?? 0, text: text + decoder.decode() };

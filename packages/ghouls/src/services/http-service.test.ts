@@ -76,6 +76,11 @@ async function put(
   return serviceWith(options)[question](JOB, context());
 }
 const unknown = (why: unknown = expect.any(String)) => ({ state: "unknown", why });
+/** Nothing was sent; only of a submission does that say anything. */
+const unasked = (question: Question, why: unknown) => ({
+  state: question === "submit" ? "unsent" : "unknown",
+  why,
+});
 
 describe("a service over HTTP", () => {
   it("is posted the request's exact text once, with its key and where it may call back", async () => {
@@ -142,6 +147,10 @@ describe("a service over HTTP", () => {
     });
   });
 });
+
+/** The reason is one of these texts, and so has nothing of the reply in it. */
+const NO_REPORT =
+  /^(its answer has more than \d+ bytes|it answered 200 with no report(: {"state":"accepted"} \(or "running", "cancelled"\), {"state":"succeeded","result":…} or {"state":"failed","error":{"code":"…","message":"…"}})?)$/;
 
 describe("a reply", () => {
   const failed: JobReport = { state: "failed", error: { code: "no_paper", message: "out of paper" } };
@@ -216,9 +225,18 @@ describe("a reply", () => {
   ])("that is %s is unknown, and nothing of it is repeated", async (_what, text) => {
     for (const question of QUESTIONS) {
       const said = await put(question, [bare(200, text)]);
-      expect(said).toEqual(unknown(expect.stringMatching(/^it(s)? answer(ed)? [\w ]{3,50}$/)));
-      expect(JSON.stringify(said)).not.toContain("succeeded");
+      expect(said).toEqual(unknown(expect.stringMatching(NO_REPORT)));
     }
+  });
+
+  it("of JSON that is no report is told what a report is; what is no JSON, or a refusal, is not", async () => {
+    const said = await put("lookUp", [says(200, { status: "done", canary: 1 })]);
+    expect(said).toEqual(
+      unknown(expect.stringMatching(/^it answered 200 with no report: {"state":"accepted"}/)),
+    );
+    expect(said).toEqual(unknown(expect.not.stringMatching(/canary|done/)));
+    expect(await put("lookUp", [bare(200, "done")])).toEqual(unknown("it answered 200 with no report"));
+    expect(await put("submit", [says(422, { status: "done" })])).toEqual(unknown("it answered 422"));
   });
 
   it("of the largest result that is kept is read", async () => {
@@ -302,21 +320,45 @@ describe("a secret", () => {
     expect(await put(question, [bare(200, text)])).toEqual(unknown("its answer repeats a secret"));
   });
 
+  it.each([
+    "Authorization",
+    "cookie",
+    "X-API-Key",
+    "x-amz-security-token",
+    "Client-Secret",
+    "x-password",
+    "X-Hub-Signature-256",
+    "x-session-id",
+  ])("is what a header holds that is called %s", async (name) => {
+    const headers = () => ({ [name]: "abcdefgh" });
+    const said = await put("submit", [says(200, { state: "succeeded", result: "abcdefgh" })], { headers });
+    expect(said).toEqual(unknown("its answer repeats a secret"));
+  });
+
+  it("is no word of another header: a result may hold it", async () => {
+    const headers = () => ({ "x-environment": "production", "user-agent": "ghouls of acme" });
+    const report = { state: "succeeded", result: "it is in production, by ghouls of acme" };
+    expect(await put("submit", [says(200, report)], { headers })).toEqual(report);
+  });
+
   it("is no short word: an answer may hold those", async () => {
     const report = { state: "succeeded", result: "for ghouls" };
-    expect(await put("submit", [says(200, report)])).toEqual(report);
+    const headers = () => ({ "x-key": "ghouls" });
+    expect(await put("submit", [says(200, report)], { headers })).toEqual(report);
   });
 
   it("that its maker could not make is asked for first: nothing is sent, and what it threw is not repeated", async () => {
     const headers = () => Promise.reject(new Error(`cannot refresh ${SECRET}`));
-    const said = await put("submit", [], { headers });
-    expect(said).toEqual(unknown("its headers could not be made, so it was not asked"));
+    for (const question of QUESTIONS)
+      expect(await put(question, [], { headers })).toEqual(
+        unasked(question, "its headers could not be made, so it was not asked"),
+      );
     expect(asked).toEqual([]);
   });
 
   it("that a header cannot hold is not sent, and not repeated", async () => {
     const said = await put("submit", [], { headers: () => ({ authorization: `${SECRET}\r\nx: y` }) });
-    expect(said).toEqual(unknown(expect.stringContaining("ERR_INVALID_CHAR")));
+    expect(said).toEqual(unasked("submit", expect.stringContaining("ERR_INVALID_CHAR")));
     expect(JSON.stringify(said)).not.toContain(SECRET);
     expect(asked).toEqual([]);
   });
@@ -331,14 +373,44 @@ describe("an address that is not admitted", () => {
   ])("is not asked: %s", async (url) => {
     for (const question of QUESTIONS) {
       const said = await serviceWith({ url })[question](JOB, { ...context(), origins: [] });
-      expect(said).toEqual(unknown(expect.stringContaining("its address is refused")));
+      expect(said).toEqual(unasked(question, expect.stringContaining("its address is refused")));
     }
   });
 
   it("is not asked: its own, where the origin is not named", async () => {
     const said = await serviceWith().submit(JOB, { ...context(), origins: ["http://127.0.0.1"] });
-    expect(said).toEqual(unknown(expect.stringContaining("egress.origins")));
+    expect(said).toEqual(unasked("submit", expect.stringContaining("egress.origins")));
     expect(asked).toEqual([]);
+  });
+});
+
+describe("headers that are not the user's to give", () => {
+  it.each([
+    "Transfer-Encoding",
+    "content-length",
+    "Connection",
+    "keep-alive",
+    "TE",
+    "trailer",
+    "upgrade",
+    "Expect",
+    "host",
+    "Proxy-Authorization",
+    "proxy-connection",
+  ])("are refused by name, and nothing is sent: %s", async (name) => {
+    for (const question of QUESTIONS) {
+      const said = await put(question, [bare(202)], { headers: () => ({ "x-a": "b", [name]: "chunked" }) });
+      const why = `its headers could not be made, so it was not asked: they must not have ${name.toLowerCase()}`;
+      expect(said).toEqual(unasked(question, why));
+    }
+    expect(asked).toEqual([]);
+  });
+
+  it("are those alone, and a submission has one length", async () => {
+    const headers = () => ({ "x-host": "a", "content-language": "en", "x-proxy-for": "b", "te-x": "c" });
+    expect(await put("submit", [bare(202)], { headers })).toEqual({ state: "accepted" });
+    expect(asked[0]?.headers).toMatchObject({ ...headers(), "content-length": "9", connection: "close" });
+    expect(asked[0]?.headers["transfer-encoding"]).toBeUndefined();
   });
 });
 

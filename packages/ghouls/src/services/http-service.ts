@@ -1,7 +1,8 @@
 import type { Duration, JobAnswer, JobRef, JobSubmission, Service, ServiceTraits } from "@ghouls/core";
 import type * as z from "zod";
 import { checkedOptions } from "./http-service-options.ts";
-import { createJobExchange, type Headers } from "./job-exchange.ts";
+import { createJobExchange } from "./job-exchange.ts";
+import type { Headers } from "./job-headers.ts";
 import { isSuccess, unknown, type BareMeaning } from "./job-reply.ts";
 
 export interface HttpServiceOptions<Request, Result> {
@@ -11,7 +12,10 @@ export interface HttpServiceOptions<Request, Result> {
   readonly request: z.ZodType<Request>;
   /** What a job that succeeded brings. */
   readonly result: z.ZodType<Result>;
-  /** Such as an authorization; asked for at each question, so that a token may change. */
+  /**
+   * Such as an authorization; asked for at each question, so that a token may change. Not what frames a request, or holds
+   * for one connection only: `content-length`, `transfer-encoding`, `connection`, `host`, `expect`, `proxy-*` and the like.
+   */
   readonly headers?: () => Headers | Promise<Headers>;
   /** What a lookup proves; "advisory" by default. */
   readonly lookup?: ServiceTraits["lookup"];
@@ -23,7 +27,10 @@ export interface HttpServiceOptions<Request, Result> {
   readonly delay?: Duration;
   /** From the submission to the first lookup; "30s" by default. Null: it is not asked, because it calls back. */
   readonly poll?: Duration | null;
-  /** How long one question may take; "10s" by default. */
+  /**
+   * How long one question may take; "10s" by default. At most that, because a job has ten seconds of a pass of the
+   * reconciler, and at most `timing.actsMargin`: `defineConfig` refuses more.
+   */
   readonly timeout?: Duration;
   /** How long a job may say nothing before nobody knows of it; as long as it likes by default. */
   readonly heartbeat?: Duration;
@@ -45,8 +52,13 @@ export interface HttpServiceOptions<Request, Result> {
  *
  * A report that the job has failed counts with any status. All else is unknown: other statuses, other texts, redirects, and
  * no answer in time. A bare 4xx to a submission is no failure either: the same key may have been accepted before. So is an
- * answer that repeats the callback's token or what `headers` gave, which would be kept. A submission is one POST, and never
- * repeated by itself.
+ * answer that repeats the callback's token or a secret that `headers` gave, which would be kept: the value of a header whose
+ * name holds `authorization`, `cookie`, `key`, `token`, `secret`, `password`, `signature` or `session`. A submission is one
+ * POST, and never repeated by itself.
+ *
+ * A submission is unsent where it is certain that nothing of it has left: `headers` threw or gave what cannot be sent, the
+ * address is refused or its name cannot be resolved, or there was no connection; over https that is one to a server that has
+ * proven to be the host. From the moment at which there was one, however short, what came of it is unknown.
  *
  * What the service promises is declared, and believed:
  *

@@ -4,8 +4,9 @@ import type { GuardedAnswer } from "./guarded-request.ts";
 /** The largest reply that is read: the largest result that is kept, and a little around it. */
 export const MAX_REPLY_BYTES = MAX_VALUE_BYTES + 16_384;
 
-/** Shorter values are words that any text may hold. */
-const SHORTEST_SECRET = 8;
+/** For whoever writes a service, and finds that it is not understood. */
+const REPORTS =
+  '{"state":"accepted"} (or "running", "cancelled"), {"state":"succeeded","result":…} or {"state":"failed","error":{"code":"…","message":"…"}}';
 
 /** What the status alone says, where a reply is no report; undefined where it says nothing. */
 export type BareMeaning = (status: number, empty: boolean) => JobAnswer | undefined;
@@ -23,20 +24,12 @@ export function judgeReply(
   if (repeats(text, value, secrets)) return unknown("its answer repeats a secret");
   const report = readJobReport(value);
   if (report !== undefined && (isSuccess(status) || report.state === "failed")) return report;
-  const meaning = bare(status, text === "");
-  return meaning ?? unknown(`it answered ${status}${isSuccess(status) ? " with no report" : ""}`);
+  return bare(status, text === "") ?? unknown(reasonOf(status, value));
 }
 
-/** What is sent in headers and must not come back: each value, and of `Bearer abc` the `abc` too. */
-export function secretsOf(headers: Readonly<Record<string, string>>, token?: string): string[] {
-  const values = Object.values(headers).flatMap((value) => {
-    const trimmed = value.trim();
-    const space = trimmed.indexOf(" ");
-    return space === -1 ? [trimmed] : [trimmed, trimmed.slice(space + 1).trim()];
-  });
-  return [...values, ...(token === undefined ? [] : [token])].filter(
-    (value) => value.length >= SHORTEST_SECRET,
-  );
+function reasonOf(status: number, value: unknown): string {
+  if (!isSuccess(status)) return `it answered ${status}`;
+  return `it answered ${status} with no report${value === undefined ? "" : `: ${REPORTS}`}`;
 }
 
 export function unknown(why: string): JobAnswer {
