@@ -331,7 +331,9 @@ describe("tenants", () => {
         }),
       ),
     );
-    expect(new Set(answers).size).toBe(1);
+    // One wording for runs, and one for their items.
+    expect(new Set(answers.slice(0, -6)).size).toBe(1);
+    expect(new Set(answers.slice(-6)).size).toBe(1);
   });
 
   it("takes the tenant from the principal, whatever the request says", async () => {

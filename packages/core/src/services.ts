@@ -21,7 +21,7 @@ export interface ServiceTraits {
 
 /** The times of a service. */
 export interface ServiceTimes {
-  /** How long one question may take, in milliseconds. At most the configuration's `timing.actsMargin`. */
+  /** How long one question may take, in milliseconds. At most 10 s and the configuration's `timing.actsMargin`. */
   readonly timeoutMs: number;
   /** From a submission to the first lookup, in milliseconds; further ones come at growing distances. Null: it calls back. */
   readonly pollMs: number | null;

@@ -43,8 +43,11 @@ export function createDirectEgress({ services, origins }: DirectEgressOptions): 
         return readJobAnswer(await answerWithin(asked, timeoutMs));
       } catch (error) {
         abort.abort(new DOMException("the question has ended", "AbortError"));
-        if (await endsWithin(ended, STOP_MS)) throw error;
-        throw new StillAskingError(describeFailure(error).message);
+        if (!(await endsWithin(ended, STOP_MS))) throw new StillAskingError(describeFailure(error).message);
+        // It may say for certain that nothing was sent, or have had its answer just now.
+        const last = await asked.then(readJobAnswer, () => undefined);
+        if (last === undefined || last.state === "unknown") throw error;
+        return last;
       } finally {
         abort.abort(new DOMException("the question has ended", "AbortError"));
       }

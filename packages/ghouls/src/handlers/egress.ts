@@ -64,7 +64,7 @@ export function createEgress(
     if (within <= 0) {
       say("not asked", "warn");
       throw new GhoulsError("outcome_unknown", "the question came too late, and was not put", {
-        fix: "It is put again later. Where this happens often, raise the service's timeoutMs.",
+        fix: "It is put again later. Where this happens often, see why the service is slow, or raise its timeout, to 10 s at most.",
       });
     }
     const egress = createDirectEgress({ services: { [name]: asked }, origins: admitted });
