@@ -2,22 +2,19 @@ import {
   GhoulsError,
   PUBLISHER_GRACE_SECONDS,
   isRunId,
-  judgeAnswer,
-  type AttemptStatus,
   type Codec,
   type FaultInjector,
   type JobAnswer,
-  type JobReport,
   type Logger,
   type wire,
 } from "@ghouls/core";
-import type { Attempt, AttemptChange, Ledger, ListedAttempt } from "@ghouls/ledger";
+import type { Attempt, Ledger, ListedAttempt } from "@ghouls/ledger";
 import type { Publisher } from "./admission/publisher.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
-import { askedOf, outcomeOf, secondsToNextLook } from "./delegation/asked.ts";
-import { isCallbackToken, isTokenOf } from "./delegation/callback-token.ts";
-import { changeOf, follow, tellContradiction, type RecordDeps } from "./delegation/record.ts";
-import { CodecError, verified } from "./execution/loaded-journal.ts";
+import { outcomeOf } from "./delegation/asked.ts";
+import { takeReport } from "./delegation/callbacks.ts";
+import { follow, saidOf, type RecordDeps } from "./delegation/record.ts";
+import { verified } from "./execution/loaded-journal.ts";
 import { endsWithin } from "./patience.ts";
 import type { AttemptService } from "./services.ts";
 
@@ -31,8 +28,6 @@ export interface AttemptsOptions {
 
 /** How long an answer waits for the publication of what it brought back, in milliseconds. */
 const PUBLICATION_PATIENCE_MS = 2_000;
-/** Longest reason that is kept, in UTF-16 units. */
-const MAX_WHY = 1_000;
 const SETTINGS = { publisherGraceSeconds: PUBLISHER_GRACE_SECONDS };
 
 /** Delegated jobs as services report them, and as people see and settle them. */
@@ -63,9 +58,7 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
 
     report: async (attemptId, token, report) => {
       const attempt = isRunId(attemptId) ? await ledger.attempts.forCallback(attemptId) : null;
-      const status = await takeReport(attempt, token, report, deps).catch((error: unknown) => {
-        throw error instanceof CodecError ? codecAway(error) : error;
-      });
+      const status = await takeReport(attempt, token, report, deps);
       await faults("callbacks.after-commit", attemptId);
       return { attemptId, status };
     },
@@ -123,123 +116,11 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
   };
 }
 
-/** The one answer for a token that is none, another's or too old, and for an attempt that is not there. */
-function notAuthentic(): GhoulsError {
-  return new GhoulsError(
-    "unauthenticated",
-    "the callback carries no token of this attempt, or the token's time is over",
-    {
-      fix: "Send the token that came with the submission, in the header Ghouls-Callback-Token.",
-    },
-  );
-}
-
-function settled(status: AttemptStatus): GhoulsError {
-  return new GhoulsError("attempt_settled", `the attempt is ${status} already`, {
-    fix: "Nothing is to be done: a report is taken once.",
-  });
-}
-
-function codecAway(cause: CodecError): GhoulsError {
-  return new GhoulsError("codec_unavailable", cause.message, {
-    fix: "Report it again later: nothing was written.",
-    cause,
-  });
-}
-
 /** Of a job of which nobody may say that nothing of it acts. */
 export function underWay(): GhoulsError {
   return new GhoulsError("attempt_under_way", "a worker may still be sending the job to its service", {
     fix: "Wait, ask the service again after that, and then say how the job has ended.",
   });
-}
-
-async function takeReport(
-  attempt: Attempt | null,
-  token: string | undefined,
-  report: JobReport,
-  deps: RecordDeps,
-): Promise<AttemptStatus> {
-  if (!isCallbackToken(token)) throw notAuthentic();
-  const isProven = isTokenOf(attempt, attempt?.callbackDigest, token);
-  if (attempt === null || !isProven || attempt.callbackExpired) throw notAuthentic();
-  const { answer, outcome } = await outcomeOf(attempt, report, deps.codec);
-  if (answer.state === "unknown") {
-    await keepUnreadable(attempt, answer.why, deps);
-    throw new GhoulsError("invalid_request", answer.why, {
-      fix: "Report a result that JSON can give back unchanged.",
-    });
-  }
-  let refused: GhoulsError | undefined;
-  let closed: Attempt | undefined;
-  const changed = await deps.ledger.attempts.change(
-    attempt,
-    (now) => {
-      refused = closed = undefined;
-      if (!isTokenOf(now, now.callbackDigest, token) || now.callbackExpired) refused = notAuthentic();
-      else if (now.closedAt !== null) [refused, closed] = [settled(now.status), now];
-      if (refused !== undefined) return undefined;
-      return changeByReport(now, answer, outcome);
-    },
-    deps.settings,
-  );
-  if (closed !== undefined) await tellContradiction(closed, answer, outcome, deps);
-  if (refused !== undefined) throw refused;
-  if (changed === null) throw notAuthentic();
-  await follow(attempt, changed, deps);
-  return changed.status;
-}
-
-/** It has ended, and nobody can keep with what: a service that does not report again leaves that to a person. */
-async function keepUnreadable(attempt: Attempt, why: string, deps: RecordDeps): Promise<void> {
-  const changed = await deps.ledger.attempts.change(
-    attempt,
-    (now) =>
-      now.token !== attempt.token || now.closedAt !== null || now.status === "UNCERTAIN"
-        ? undefined
-        : {
-            status: "UNCERTAIN",
-            why: `it reported what cannot be kept: ${why}`.slice(0, MAX_WHY),
-            by: "callback",
-            acknowledged: true,
-            missed: false,
-            nextLookSeconds: secondsToNextLook(now, "UNCERTAIN"),
-          },
-    deps.settings,
-  );
-  await follow(attempt, changed, deps);
-}
-
-/** Whoever has the token has had the submission. */
-function changeByReport(now: Attempt, answer: JobAnswer, outcome: Parameters<typeof changeOf>[3]["outcome"]) {
-  const alive = answer.state === "accepted" || answer.state === "running";
-  const asked = askedOf(now);
-  if (alive && asked.demand === "no") return aliveStill(now);
-  const move = judgeAnswer(asked, answer);
-  const ends = move.kind === "move" && !alive;
-  const change = changeOf(now, move, answer, { outcome, by: "callback", usesCallback: ends });
-  return ends ? change : { ...change, nextLookSeconds: secondsToNextLook(now, change.status) };
-}
-
-/** What is to be cancelled is not left alone for a sign of life. */
-function aliveStill({ status }: Attempt): AttemptChange {
-  return {
-    status,
-    by: "callback",
-    acknowledged: true,
-    missed: false,
-    onlyAlive: true,
-    nextLookSeconds: 0,
-  };
-}
-
-/** What an attempt ended with, decoded; undefined where it ended with nothing. */
-async function saidOf(attempt: Attempt, codec: Codec): Promise<string | undefined> {
-  const { tenantId, runId, reportText, reportDigest } = attempt;
-  if (reportText === null) return undefined;
-  return verified(reportText, reportDigest, "a report", (stored) =>
-    codec.decode(stored, { tenantId, runId, kind: "report" }),
-  );
 }
 
 const STATUS_OF = { succeeded: "SUCCEEDED", failed: "FAILED", cancelled: "CANCELLED" } as const;

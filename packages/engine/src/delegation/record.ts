@@ -8,6 +8,7 @@ import {
 } from "@ghouls/core";
 import type { Attempt, AttemptChange, Changed, Ledger } from "@ghouls/ledger";
 import type { Publisher } from "../admission/publisher.ts";
+import { verified } from "../execution/loaded-journal.ts";
 import { askedOf, contradictionOf, outcomeOf, secondsToNextLook, type Outcome } from "./asked.ts";
 
 export interface RecordDeps {
@@ -147,14 +148,22 @@ export async function tellContradiction(
   { ledger, codec, log }: Pick<RecordDeps, "ledger" | "codec" | "log">,
 ): Promise<void> {
   if (closed.closedAt === null) return;
-  const { tenantId, reportText } = closed;
-  const kept =
-    reportText === null
-      ? undefined
-      : await codec.decode(reportText, { tenantId, runId: closed.runId, kind: "report" });
+  const kept = await saidOf(closed, codec);
   const what = contradictionOf(closed, answer, outcome, kept);
   if (what === undefined) return;
   const { runId, attemptId, service, status } = closed;
   log.error("a service contradicts the end of its job", { runId, attemptId, service, status });
   await ledger.attempts.keepContradiction(closed, what);
+}
+
+/**
+ * What an attempt ended with, decoded; undefined where it ended with nothing.
+ * @throws DisagreementError where what is kept was altered, CodecError where the codec cannot read it just now
+ */
+export async function saidOf(attempt: Attempt, codec: Codec): Promise<string | undefined> {
+  const { tenantId, runId, reportText, reportDigest } = attempt;
+  if (reportText === null) return undefined;
+  return verified(reportText, reportDigest, "a report", (stored) =>
+    codec.decode(stored, { tenantId, runId, kind: "report" }),
+  );
 }
