@@ -32,7 +32,10 @@ test("a run is not CANCELLED while a submission of it is still under way in a pr
     question === "submit" ? token.promise : Promise.resolve({ state: "cancelled" });
   const { runId } = await world.submit("delegates", { to: "slow" });
   await world.drain();
-  expect((await attempt()).status).toBe("SUBMITTING");
+  expect(await attempt()).toMatchObject({
+    status: "SUBMITTING",
+    trouble: { why: expect.stringContaining("no answer within") as string },
+  });
   await world.control.cancel(SOMEBODY, runId, "enough");
   for (let minute = 0; minute < 3; minute += 1) {
     await world.advance(60);

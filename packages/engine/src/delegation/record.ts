@@ -23,8 +23,8 @@ export interface RecordDeps {
 interface Question {
   /** Whether it was put when nothing could be on its way any more. */
   readonly late: boolean;
-  /** Where it was the submission itself: seconds for which what was sent can still act. */
-  readonly sentFor?: number;
+  /** Where it was the submission itself: seconds for which what was sent can still act; null: as long as it was claimed for. */
+  readonly sentFor?: number | null;
 }
 
 /**
@@ -92,7 +92,7 @@ export function changeOf(
   about: {
     readonly outcome: Outcome | undefined;
     readonly by: string;
-    readonly sentFor?: number | undefined;
+    readonly sentFor?: number | null | undefined;
     readonly usesCallback?: boolean;
   },
 ): AttemptChange {

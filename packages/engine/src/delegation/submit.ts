@@ -130,7 +130,7 @@ export async function submitJob(
   const { answer, over } = await ask(service, attempt.service, { kind: "submit", job }, withinMs(), deps);
   await faults("delegate.after-submit", attemptId);
   // An adapter that does not let go may send for as long as this process lives, which the claim knows.
-  const unheard = over ? settings.actsMarginSeconds : Number.MAX_SAFE_INTEGER;
+  const unheard = over ? settings.actsMarginSeconds : null;
   const sentFor = answer.state === "unknown" ? unheard : 0;
   const changed = await recordAnswer(mine, answer, { late: false, sentFor }, deps);
   await faults("delegate.after-answer", attemptId);

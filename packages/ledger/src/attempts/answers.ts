@@ -28,8 +28,8 @@ export interface AttemptChange {
   /** Whether the service said that it has the job, or had it. */
   readonly acknowledged: boolean;
   readonly missed: boolean;
-  /** Where the one that sends has had its answer: seconds for which what it sent can still act. */
-  readonly sentFor?: number;
+  /** Where the one that sends has had its answer: seconds for which what it sent can still act; null: as long as it claimed. */
+  readonly sentFor?: number | null;
   /** Whether it is certain that nothing of the submission was sent. */
   readonly unsent?: boolean;
   /** Whether it tells only that the job lives: what nobody knows, or is to be cancelled, is looked at as before. */
