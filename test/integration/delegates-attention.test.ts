@@ -73,6 +73,7 @@ describe("attention", () => {
     expect((await world.view(runId)).attention?.reason).toContain("the key service is down");
     decodeFails = undefined;
     await later(600);
+    expect(await world.view(runId)).toMatchObject({ status: "AWAITING_DELEGATE", attention: null });
     service.says(SIGNED);
     await later(600);
     const view = await world.view(runId);
