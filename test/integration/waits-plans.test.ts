@@ -112,7 +112,7 @@ const cases: readonly Case[] = [
   {
     name: "attempts.calm",
     rows: 1,
-    values: () => ["acme", one.run_id, "attempt_uncertain:", "%s %s %s", "%s %s %s"],
+    values: () => ["acme", one.run_id, "attempt_uncertain:", "%s %s %s", "%s %s %s", 3],
   },
   { name: "attempts.contradict", rows: 1, values: () => ["acme", one.run_id, one.attempt_id, "w", "w"] },
   {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { JobAnswer, JobReport } from "./services.ts";
 
-/** Longest explanation of an answer that is none, in UTF-16 units. */
+/** What is taken of the explanation of an answer that is none, in UTF-16 units. */
 const MAX_WHY = 2_000;
 
 const simple = (state: "accepted" | "running" | "cancelled") => z.object({ state: z.literal(state) });
@@ -22,7 +22,10 @@ export const JobReportShape = z.discriminatedUnion("state", [
 const AnswerShape = z.discriminatedUnion("state", [
   ...JobReportShape.options,
   z.object({ state: z.literal("absent") }),
-  z.object({ state: z.enum(["unsent", "unknown"]), why: z.string().max(MAX_WHY) }),
+  z.object({
+    state: z.enum(["unsent", "unknown"]),
+    why: z.string().transform((why) => why.slice(0, MAX_WHY)),
+  }),
 ]);
 
 /** What a service reports. It is somebody's server: undefined for what is no report. */

@@ -14,6 +14,7 @@ import { cursorOf, positionOf } from "./cursor.ts";
 import { outcomeOf } from "./delegation/asked.ts";
 import { takeReport } from "./delegation/callbacks.ts";
 import { follow, saidOf, type RecordDeps } from "./delegation/record.ts";
+import { withCodec } from "./execution/encoded.ts";
 import { verified } from "./execution/loaded-journal.ts";
 import { endsWithin } from "./patience.ts";
 import type { AttemptService } from "./services.ts";
@@ -45,7 +46,7 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
     get: async (tenantId, attemptId) => {
       if (!isRunId(attemptId)) return undefined;
       const attempt = await ledger.attempts.get({ tenantId, attemptId });
-      return attempt === null ? undefined : viewOf(attempt, codec);
+      return attempt === null ? undefined : withCodec(() => viewOf(attempt, codec));
     },
 
     list: async (tenantId, filter, page) => {
@@ -63,56 +64,56 @@ export function createAttempts(options: AttemptsOptions): AttemptService {
       return { attemptId, status };
     },
 
-    resolve: async (principal, attemptId, word) => {
-      const { tenantId, subject } = principal;
-      const attempt = isRunId(attemptId) ? await ledger.attempts.get({ tenantId, attemptId }) : null;
-      if (attempt === null) throw absent();
-      const { answer, outcome } = await outcomeOf(attempt, answerOf(word), codec);
-      if (answer.state === "unknown")
-        throw new GhoulsError("invalid_request", answer.why, { fix: "Give a result that JSON can hold." });
-      const by = `operator ${subject}`;
-      // What may still be sent would act after it was said that nothing can.
-      const mayBeSent = (now: Attempt) => !now.late && word.outcome !== "succeeded";
-      let found = attempt;
-      const changed = await ledger.attempts.change(
-        attempt,
-        (now) => {
-          found = now;
-          if (now.status !== "UNCERTAIN" || mayBeSent(now)) return undefined;
-          const status = STATUS_OF[word.outcome];
-          return {
-            status,
-            by,
-            acknowledged: false,
-            missed: false,
-            nextLookSeconds: 0,
-            ...(outcome && { report: outcome.report }),
-          };
-        },
-        SETTINGS,
-        { actor: subject, reason: word.reason },
-      );
-      if (changed === null) {
-        const { status, closedBy, runId } = found;
-        if (status === "UNCERTAIN") throw underWay();
-        // The same word of the same person again: the answer to an earlier try of it may have been lost.
-        const same = closedBy === by && status === STATUS_OF[word.outcome];
-        if (same && (await saidOf(found, codec)) === outcome?.canonical)
-          return { attemptId, runId, status, resumed: false };
-        throw new GhoulsError(
-          "attempt_settled",
-          `the attempt is ${status}: only one that is UNCERTAIN can be settled by a word`,
-          { fix: "GET /v1/attempts/<id> has its state; cancel its run to have the job cancelled." },
+    resolve: (principal, attemptId, word) =>
+      withCodec(async () => {
+        const { tenantId, subject } = principal;
+        const attempt = isRunId(attemptId) ? await ledger.attempts.get({ tenantId, attemptId }) : null;
+        if (attempt === null) throw absent();
+        const { answer, outcome } = await outcomeOf(attempt, answerOf(word), codec);
+        if (answer.state === "unknown")
+          throw new GhoulsError("invalid_request", answer.why, { fix: "Give a result that JSON can hold." });
+        const by = `operator ${subject}`;
+        let found = attempt;
+        const changed = await ledger.attempts.change(
+          attempt,
+          (now) => {
+            found = now;
+            // What may still be sent would act after the word that ends it.
+            if (now.status !== "UNCERTAIN" || !now.late) return undefined;
+            const status = STATUS_OF[word.outcome];
+            return {
+              status,
+              by,
+              acknowledged: false,
+              missed: false,
+              nextLookSeconds: 0,
+              ...(outcome && { report: outcome.report }),
+            };
+          },
+          SETTINGS,
+          { actor: subject, reason: word.reason },
         );
-      }
-      await follow(attempt, changed, deps);
-      return {
-        attemptId,
-        runId: attempt.runId,
-        status: changed.status,
-        resumed: changed.resumption !== null,
-      };
-    },
+        if (changed === null) {
+          const { status, closedBy, runId } = found;
+          if (status === "UNCERTAIN") throw underWay();
+          // The same word of the same person again: the answer to an earlier try of it may have been lost.
+          const same = closedBy === by && status === STATUS_OF[word.outcome];
+          if (same && (await saidOf(found, codec)) === outcome?.canonical)
+            return { attemptId, runId, status, resumed: false };
+          throw new GhoulsError(
+            "attempt_settled",
+            `the attempt is ${status}: only one that is UNCERTAIN can be settled by a word`,
+            { fix: "GET /v1/attempts/<id> has its state; cancel its run to have the job cancelled." },
+          );
+        }
+        await follow(attempt, changed, deps);
+        return {
+          attemptId,
+          runId: attempt.runId,
+          status: changed.status,
+          resumed: changed.resumption !== null,
+        };
+      }),
   };
 }
 

@@ -113,7 +113,7 @@ export interface AttemptService {
   report(attemptId: string, token: string | undefined, report: JobReport): Promise<wire.Reported>;
   /**
    * An operator's audited word about a job of which nobody knows.
-   * @throws GhoulsError not_found, attempt_settled (it is not UNCERTAIN), attempt_under_way (it may still be sent), invalid_request
+   * @throws GhoulsError not_found, attempt_settled (it is not UNCERTAIN), attempt_under_way (it may still be sent), invalid_request, codec_unavailable
    */
   resolve(
     principal: Principal,

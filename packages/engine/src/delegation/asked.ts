@@ -62,6 +62,8 @@ export function secondsToNextLook(attempt: Attempt, status: AttemptStatus): numb
   return nextLookSeconds(status === "SUBMITTING" ? ON_ITS_WAY_SECONDS : UNKNOWN_SECONDS, looks);
 }
 
+const REPEATS = "what it gave repeats the callback's token, a secret";
+
 /** What a job has ended with, ready to be kept. */
 export interface Outcome {
   readonly report: KeptReport;
@@ -79,6 +81,10 @@ export async function outcomeOf(
   answer: JobAnswer,
   codec: Codec,
 ): Promise<{ readonly answer: JobAnswer; readonly outcome?: Outcome }> {
+  if (answer.state === "unknown" || answer.state === "unsent") {
+    const why = repeatsToken(attempt, answer.why) ? REPEATS : answer.why;
+    return { answer: { state: answer.state, why } };
+  }
   if (answer.state !== "succeeded" && answer.state !== "failed") return { answer };
   let canonical: string;
   try {
@@ -90,8 +96,7 @@ export async function outcomeOf(
       answer: { state: "unknown", why: `what it gave cannot be kept: ${describeFailure(error).message}` },
     };
   }
-  if (repeatsToken(attempt, canonical))
-    return { answer: { state: "unknown", why: "what it gave repeats the callback's token, a secret" } };
+  if (repeatsToken(attempt, canonical)) return { answer: { state: "unknown", why: REPEATS } };
   const { tenantId, runId } = attempt;
   const reportText = await encoded("the report of a job", () =>
     codec.encode(canonical, { tenantId, runId, kind: "report" }),

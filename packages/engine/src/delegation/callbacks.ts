@@ -1,12 +1,9 @@
 import { GhoulsError, judgeAnswer, type AttemptStatus, type JobAnswer, type JobReport } from "@ghouls/core";
 import type { Attempt, AttemptChange } from "@ghouls/ledger";
-import { CodecError } from "../execution/loaded-journal.ts";
+import { withCodec } from "../execution/encoded.ts";
 import { askedOf, outcomeOf, secondsToNextLook, type Outcome } from "./asked.ts";
 import { isCallbackToken, isTokenOf } from "./callback-token.ts";
 import { changeOf, follow, tellContradiction, type RecordDeps } from "./record.ts";
-
-/** Longest reason that is kept, in UTF-16 units. */
-const MAX_WHY = 1_000;
 
 /**
  * Takes what a service reports by callback, of an attempt as it was read before; null where there is none.
@@ -22,11 +19,7 @@ export async function takeReport(
   if (!isCallbackToken(token)) throw notAuthentic();
   const isProven = isTokenOf(attempt, attempt?.callbackDigest, token);
   if (attempt === null || !isProven || attempt.callbackExpired) throw notAuthentic();
-  try {
-    return await record(attempt, token, report, deps);
-  } catch (error) {
-    throw error instanceof CodecError ? codecAway(error) : error;
-  }
+  return withCodec(() => record(attempt, token, report, deps));
 }
 
 async function record(
@@ -71,7 +64,7 @@ async function keepUnreadable(attempt: Attempt, why: string, deps: RecordDeps): 
         ? undefined
         : {
             status: "UNCERTAIN",
-            why: `it reported what cannot be kept: ${why}`.slice(0, MAX_WHY),
+            why: `it reported what cannot be kept: ${why}`,
             by: "callback",
             acknowledged: true,
             missed: false,
@@ -89,8 +82,16 @@ function changeByReport(now: Attempt, answer: JobAnswer, outcome: Outcome | unde
   if (alive && asked.demand === "no") return aliveStill(now);
   const move = judgeAnswer(asked, answer);
   const ends = move.kind === "move" && !alive;
+  if (answer.state === "cancelled" && move.kind === "keep") return cancelledEarly(now, move.why);
   const change = changeOf(now, move, answer, { outcome, by: "callback", usesCallback: ends });
   return ends ? change : { ...change, nextLookSeconds: secondsToNextLook(now, change.status) };
+}
+
+/** Nobody says it twice: it is asked about soon, and where nobody can ask, a person is. */
+function cancelledEarly(now: Attempt, why: string): AttemptChange {
+  const status = now.traits.lookup === "none" ? "UNCERTAIN" : now.status;
+  const nextLookSeconds = secondsToNextLook({ ...now, looks: 0 }, "UNCERTAIN");
+  return { status, why, by: "callback", acknowledged: true, missed: false, nextLookSeconds };
 }
 
 /** What is to be cancelled is not left alone for a sign of life. */
@@ -119,12 +120,5 @@ function notAuthentic(): GhoulsError {
 function settled(status: AttemptStatus): GhoulsError {
   return new GhoulsError("attempt_settled", `the attempt is ${status} already`, {
     fix: "Nothing is to be done: a report is taken once.",
-  });
-}
-
-function codecAway(cause: CodecError): GhoulsError {
-  return new GhoulsError("codec_unavailable", cause.message, {
-    fix: "Report it again later: nothing was written.",
-    cause,
   });
 }

@@ -46,8 +46,12 @@ export async function recordAnswer(
         closed = now;
         return undefined;
       }
-      // Somebody else has looked meanwhile: one silence is not counted twice.
-      if ((answer.state === "unknown" || answer.state === "unsent") && now.looks !== attempt.looks)
+      // Somebody else has looked meanwhile: one silence is not counted twice. Whoever sends was asked alone.
+      if (
+        question.sentFor === undefined &&
+        (answer.state === "unknown" || answer.state === "unsent") &&
+        now.looks !== attempt.looks
+      )
         return undefined;
       return changeOf(now, judgeAnswer({ ...askedOf(now), late: question.late }, answer), answer, {
         outcome,
@@ -75,7 +79,7 @@ export async function recordAnswer(
 function mayMove(now: Attempt, read: Attempt, answer: JobAnswer, { sentFor }: Question): boolean {
   if (now.token !== read.token || now.closedAt !== null) return false;
   const ended = answer.state === "succeeded" || answer.state === "failed";
-  const taken = sentFor !== undefined && (answer.state === "accepted" || answer.state === "running");
+  const taken = sentFor !== undefined && ["accepted", "running", "unsent"].includes(answer.state);
   return now.status === read.status || ended || taken;
 }
 

@@ -173,7 +173,8 @@ export async function changeAttempt(
 }
 
 async function write(executor: Executor, attempt: Attempt, change: AttemptChange): Promise<void> {
-  const { status, report, why, by, acknowledged, missed, sentFor, usesCallback } = change;
+  const { status, report, by, acknowledged, missed, sentFor, usesCallback } = change;
+  const why = change.why === undefined ? undefined : kept(change.why);
   // Why: the run is told of its deadline where that was it. Of one that was never sent nobody has asked a service.
   const { overdue, armOpen, cancelAsked } = attempt;
   if (status === "CANCELLED" && !cancelAsked && (overdue || !armOpen)) {
@@ -192,14 +193,14 @@ async function write(executor: Executor, attempt: Attempt, change: AttemptChange
     sentFor ?? null,
     usesCallback ?? false,
     by,
-    why?.slice(0, 1_000) ?? null,
+    why ?? null,
     change.unsent ?? (attempt.unsent && status === attempt.status && !acknowledged),
     change.onlyAlive ?? false,
   ]);
   const asks =
     status === "UNCERTAIN" && attempt.status !== "UNCERTAIN" ? (why ?? "unknown") : change.attention;
   if (asks !== undefined) {
-    const reason = `nobody knows of the job "${attempt.name}" at ${attempt.service}: ${asks}`;
+    const reason = `nobody knows of the job "${attempt.name}" at ${attempt.service}: ${kept(asks)}`;
     await askAboutJob(executor, attempt, reason);
   }
   const known = status !== "UNCERTAIN" && (acknowledged || status !== attempt.status);
@@ -234,6 +235,14 @@ export async function keepContradiction(
     const reason = contradicted(`of the job "${attempt.name}" at ${attempt.service}: ${what}`);
     await transaction.run(CONTRADICT, [...keyOf(attempt), what.slice(0, 1_000), reason.slice(0, 1_000)]);
   });
+}
+
+/** Longest explanation that is kept, in UTF-16 units. */
+const MAX_WHY = 1_000;
+
+/** The words of a service or an adapter, as the database can keep them. */
+function kept(words: string): string {
+  return words.slice(0, MAX_WHY).replaceAll("\0", "\ufffd").toWellFormed();
 }
 
 function keyOf({ tenantId, runId, attemptId }: AttemptKey): [string, string, string] {

@@ -1,7 +1,9 @@
+import { MAX_MISSES, sqlStates } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
 import { raiseAttention } from "../hops/settlements.ts";
 import { writeStatement } from "../sql/statement.ts";
+import { FINAL_ATTEMPT } from "./attempt.ts";
 
 /** With it begins the attention that is asked for jobs of which nobody knows. */
 const UNCERTAIN = "attempt_uncertain:";
@@ -9,15 +11,16 @@ const UNCERTAIN = "attempt_uncertain:";
 /** With it begins the attention that is asked because a service contradicts itself. */
 const CONTRADICTED = "attempt_contradicted:";
 
-/** $4 and $5: how it is told. What of the run's jobs asks for a person now: one of which nobody knows, else one whose service contradicts itself. */
+/** $4 and $5: how it is told; $6: misses that ask for a person. What of the run's jobs asks for a person now: one of which nobody knows, else one whose service contradicts itself. */
 const CALM = writeStatement(
   "attempts.calm",
   `
 with asks as materialized (
-  (select format($4::text, a.name, t.service, t.uncertain_reason) as reason, 1 as rank
+  (select format($4::text, a.name, t.service, coalesce(t.uncertain_reason, t.trouble)) as reason, 1 as rank
   from ghouls.attempts t
   join ghouls.arms a on a.tenant_id = t.tenant_id and a.run_id = t.run_id and a.arm_id = t.arm_id
-  where t.tenant_id = $1 and t.run_id = $2 and t.status = 'UNCERTAIN'
+  where t.tenant_id = $1 and t.run_id = $2
+    and (t.status = 'UNCERTAIN' or t.status not in (${sqlStates(FINAL_ATTEMPT)}) and t.misses >= $6)
   order by t.created_at, t.attempt_id
   limit 1)
   union all
@@ -51,6 +54,7 @@ export async function calmIfKnown(executor: Executor, { tenantId, runId }: RunKe
     UNCERTAIN,
     `${UNCERTAIN} nobody knows of the job "%s" at %s: %s`,
     `${CONTRADICTED} of the job "%s" at %s: %s`,
+    MAX_MISSES,
   ]);
 }
 

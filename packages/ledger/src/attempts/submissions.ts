@@ -29,7 +29,7 @@ with r as materialized (
   for update of t
 )
 update ghouls.attempts t
-set status = 'SUBMITTING', token = $6, submitter = $7, submissions = t.submissions + 1,
+set status = 'SUBMITTING', token = $6, submitter = $7, submissions = t.submissions + case when t.unsent then 0 else 1 end,
   sends_until = ghouls.clock() + $8::double precision * interval '1 second',
   callback_digest = $9, callback_used_at = null,
   callback_expires_at = case when $9::text is not null then t.deadline_at + $10::double precision * interval '1 second' end,

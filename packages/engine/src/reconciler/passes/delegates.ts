@@ -98,7 +98,7 @@ async function withoutHeartbeat(attempt: Attempt, options: DelegatesOptions): Pr
   await follow(attempt, changed, options);
   return changed === null
     ? undefined
-    : { ...attempt, status: "UNCERTAIN", uncertainReason: why, heartLapsed: false };
+    : { ...attempt, status: "UNCERTAIN", uncertainReason: why, looks: 0, misses: 0, heartLapsed: false };
 }
 
 /** What nobody can ask about. While it lives that is as it should be: the service calls back. */
