@@ -12,8 +12,8 @@ const world = await crashWorld({ services: jobServicesAt(server.origin), origins
 const start = () => world.start({ jobsOrigin: server.origin });
 const survivor = await start();
 
-/** What a worker has left that stands still; it is killed half as much later. */
-const STANDS_MS = 3_000;
+/** What a worker has left that stands still: more than its submission may take. It is killed half as much later. */
+const STANDS_MS = 12_000;
 
 /** Victims are started while the test before them runs. */
 let next = start();

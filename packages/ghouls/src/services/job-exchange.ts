@@ -45,7 +45,12 @@ export function createJobExchange(given?: GivenHeaders): JobExchange {
 }
 
 /** The user's headers, and what of everything that is sent must not come back; or why there are none. */
-async function madeHeaders(given: GivenHeaders | undefined, token: string | undefined) {
+async function madeHeaders(
+  given: GivenHeaders | undefined,
+  token: string | undefined,
+): Promise<
+  { readonly own: Headers; readonly secrets: ReturnType<typeof secretsOf> } | { readonly why: string }
+> {
   const why = "its headers could not be made, so it was not asked";
   try {
     const own = (await given?.()) ?? {};
