@@ -27,7 +27,7 @@ it.each([
   ],
   [
     "settings of an egress function without a service that it would ask",
-    { ...GOOD, egress: { environment: { SIGNER_REGION: "eu" } } },
+    { ...GOOD, config: "plain/ghouls.config.ts", egress: { environment: { SIGNER_REGION: "eu" } } },
     /the configuration names no service.*\n {2}Fix: name a service/,
   ],
   [
@@ -48,6 +48,10 @@ it.each([
   const project = createRepositoryProject(
     configOf(`const { ghouls } = await import("./infra/src/index.ts");
     return ghouls({ sst, aws }, ${JSON.stringify(options)});`),
+  );
+  project.write(
+    "plain/ghouls.config.ts",
+    'import { defineConfig } from "ghouls";\nexport default defineConfig({ workflows: [] });\n',
   );
   for (const [path, text] of Object.entries(WITH_SERVICES)) project.write(path, text);
   try {

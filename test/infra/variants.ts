@@ -68,11 +68,17 @@ const asksSigner = { actions: ["secretsmanager:GetSecretValue"], resources: [SIG
 const subnets = ["subnet-1", "subnet-2"];
 const securityGroups = ["sg-1"];
 
+/** The examples have a service: the one that signs. */
+const EXAMPLES = { services: { given: [] } };
+
+/** What a deployment without services is checked against. */
+export const WITHOUT_SERVICES = expectedOf(SECRETS);
+
 export const VARIANTS = {
-  test: { stage: "test", builds: true, config: CONFIG, expected: expectedOf(SECRETS) },
+  test: { stage: "test", builds: true, config: CONFIG, expected: expectedOf(SECRETS, EXAMPLES) },
   /** SST's own live functions would be trusted by the whole account, and may do anything with AppSync. */
-  dev: { stage: "test", dev: true, config: CONFIG, expected: expectedOf(SECRETS) },
-  production: { stage: "production", config: CONFIG, expected: expectedOf(SECRETS) },
+  dev: { stage: "test", dev: true, config: CONFIG, expected: expectedOf(SECRETS, EXAMPLES) },
+  production: { stage: "production", config: CONFIG, expected: expectedOf(SECRETS, EXAMPLES) },
   /** In a VPC without a way to the internet, with all else that can be set. */
   vpc: {
     stage: "test",
@@ -89,19 +95,23 @@ export const VARIANTS = {
       logDays: 14,
     }),
     expected: {
-      ...expectedOf({
-        application: [...SECRETS.application, `kms:Decrypt on ${KEY}`],
-        migrator: [...SECRETS.migrator, `kms:Decrypt on ${KEY}`],
-        all: IN_VPC,
-      }),
+      ...expectedOf(
+        {
+          application: [...SECRETS.application, `kms:Decrypt on ${KEY}`],
+          migrator: [...SECRETS.migrator, `kms:Decrypt on ${KEY}`],
+          all: IN_VPC,
+        },
+        EXAMPLES,
+      ),
       reserved: { GhoulsAdmission: 5 },
       vpc: {
         id: "vpc-1",
         subnets,
         securityGroups,
         routeTables: ["rtb-1"],
-        interfaces: ["secretsmanager", "sqs"],
+        interfaces: ["secretsmanager", "sqs", "lambda"],
         gateways: ["dynamodb"],
+        outside: ["GhoulsEgress"],
       },
       topic: TOPIC,
       logDays: 14,
@@ -127,9 +137,17 @@ export const VARIANTS = {
           migrator: [`rds-db:connect on ${user("ghouls_migrator")}`],
           all: IN_VPC,
         },
-        { senders: [SENDER] },
+        { senders: [SENDER], ...EXAMPLES },
       ),
-      vpc: { id: "vpc-1", subnets, securityGroups, routeTables: [], interfaces: [], gateways: [] },
+      vpc: {
+        id: "vpc-1",
+        subnets,
+        securityGroups,
+        routeTables: [],
+        interfaces: [],
+        gateways: [],
+        outside: ["GhoulsEgress"],
+      },
     },
   },
   /** With a service, and what its adapter needs. */
