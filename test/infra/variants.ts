@@ -62,6 +62,14 @@ const signer = {
 export default defineConfig({ workflows: [], services: { signer } });
 `,
 };
+/** A deployment of that. */
+function ownConfigWith(options: object): string {
+  const database = {
+    secret: `${SECRET}/application-AbCdEf`,
+    migrationSecret: `${SECRET}/migrator-AbCdEf`,
+  };
+  return configWith({ config: "own/ghouls.config.ts", database, ...options });
+}
 const SIGNER = `${SECRET}/signer-AbCdEf`;
 const asksSigner = { actions: ["secretsmanager:GetSecretValue"], resources: [SIGNER] };
 
@@ -155,12 +163,7 @@ export const VARIANTS = {
     stage: "test",
     builds: true,
     files: WITH_SERVICES,
-    config: configWith({
-      config: "own/ghouls.config.ts",
-      database: {
-        secret: `${SECRET}/application-AbCdEf`,
-        migrationSecret: `${SECRET}/migrator-AbCdEf`,
-      },
+    config: ownConfigWith({
       egress: { environment: { SIGNER_REGION: "eu" }, permissions: [asksSigner] },
     }),
     expected: expectedOf(SECRETS, { services: { given: [reads("signer")] } }),
@@ -170,12 +173,7 @@ export const VARIANTS = {
     stage: "test",
     builds: true,
     files: WITH_SERVICES,
-    config: configWith({
-      config: "own/ghouls.config.ts",
-      database: {
-        secret: `${SECRET}/application-AbCdEf`,
-        migrationSecret: `${SECRET}/migrator-AbCdEf`,
-      },
+    config: ownConfigWith({
       vpc: { id: "vpc-1", subnets, securityGroups, routeTables: ["rtb-1"] },
     }),
     expected: {

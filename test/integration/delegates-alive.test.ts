@@ -13,11 +13,21 @@ const delegates = workflow({
   name: "delegates",
   version: 1,
   onWorkerLoss: "resume",
-  input: z.object({ to: z.enum(["service", "callsBack", "mute"]), deadline: z.enum(["1h"]).optional() }),
-  run: (ctx, { to, deadline }) =>
-    ctx.delegate("sign", named[to], { what: "it" }, deadline === undefined ? {} : { deadline }),
+  input: z.object({
+    to: z.enum(["service", "callsBack", "mute"]),
+    deadline: z.enum(["1h"]).optional(),
+    heartbeat: z.enum(["2m"]).optional(),
+  }),
+  run: (ctx, { to, deadline, heartbeat }) =>
+    ctx.delegate(
+      "sign",
+      named[to],
+      { what: "it" },
+      { ...(deadline && { deadline }), ...(heartbeat && { heartbeat }) },
+    ),
 });
 const world = await testWorld({ workflows: [delegates], services: named });
+const { later, onlyAttempt: attempt } = world;
 
 beforeEach(async () => {
   for (const one of Object.values(named)) one.forget();
@@ -31,15 +41,6 @@ async function started(to: keyof typeof named, more: object = {}) {
 const report = (to: keyof typeof named, said: JobReport) => {
   const { attemptId, callback } = named[to].only().submission;
   return world.attempts.report(attemptId, callback?.token, said);
-};
-const attempt = async () => {
-  const { attempts } = await world.attempts.list("acme", {}, { limit: 10 });
-  return attempts[0] as (typeof attempts)[number];
-};
-const later = async (seconds: number) => {
-  await world.advance(seconds);
-  await world.reconcile();
-  await world.drain();
 };
 
 describe("a job that says by callback that it runs", () => {
@@ -140,3 +141,57 @@ test("a result that answers the submission is not lost to a word of its own job 
   const { status, attention } = await world.view(runId);
   expect(status === "DONE" || attention !== null).toBe(true);
 }, 60_000);
+
+describe("a heartbeat that a job has declared", () => {
+  test("makes it UNCERTAIN where it lapses, and a lookup finds out", async () => {
+    await started("service", { heartbeat: "2m" });
+    service.says({ state: "running" });
+    service.misbehave = (question) =>
+      Promise.resolve(question === "lookUp" ? { state: "unknown", why: "503" } : undefined);
+    await later(121);
+    expect(await attempt()).toMatchObject({
+      status: "UNCERTAIN",
+      uncertain: expect.stringContaining("said nothing") as string,
+    });
+    service.misbehave = undefined;
+    await later(61);
+    expect(await attempt()).toMatchObject({ status: "RUNNING", uncertain: null });
+  });
+
+  test("leaves it as it is where it is refreshed", async () => {
+    await started("service", { heartbeat: "2m" });
+    service.misbehave = (question) =>
+      Promise.resolve(question === "lookUp" ? { state: "unknown", why: "503" } : undefined);
+    for (let round = 0; round < 4; round += 1) {
+      await world.advance(100);
+      await report("service", { state: "running" });
+      await world.reconcile();
+      if (round < 2) expect(await attempt()).toMatchObject({ status: "RUNNING" });
+    }
+    expect(await attempt()).toMatchObject({ uncertain: null });
+  });
+});
+
+describe("a service that cannot be asked", () => {
+  test("has its job left in peace until it calls back", async () => {
+    const runId = await started("mute");
+    await later(86_500);
+    await later(86_500);
+    expect([await attempt(), mute.asked]).toMatchObject([{ status: "SUBMITTED" }, ["submit"]]);
+    await report("mute", { state: "succeeded", result: { done: "at last" } });
+    await world.drain();
+    expect(await world.view(runId)).toMatchObject({
+      status: "DONE",
+      output: { result: { done: "at last" } },
+    });
+  });
+
+  test("leaves a job whose submission got no answer to a person", async () => {
+    mute.misbehave = () => Promise.reject(new Error("socket hang up"));
+    const runId = await started("mute");
+    for (let round = 0; round < 4; round += 1) await later(1_000);
+    expect(await attempt()).toMatchObject({ status: "UNCERTAIN", submissions: 1 });
+    expect((await world.view(runId)).attention?.reason).toContain("attempt_uncertain");
+    expect(mute.asked).toEqual(["submit"]);
+  });
+});

@@ -46,6 +46,7 @@ const world = await testWorld({
   services: { service, other, once, mute },
   codec,
 });
+const { later } = world;
 
 beforeEach(async () => {
   for (const one of [service, other, once, mute]) one.forget();
@@ -53,11 +54,6 @@ beforeEach(async () => {
   world.logged.length = 0;
   await world.reset();
 });
-const later = async (seconds: number) => {
-  await world.advance(seconds);
-  await world.reconcile();
-  await world.drain();
-};
 const attempts = async () => (await world.attempts.list("acme", {}, { limit: 10 })).attempts;
 const SIGNED: JobReport = { state: "succeeded", result: { done: "signed" } };
 

@@ -37,21 +37,13 @@ const world = await testWorld({
   services: named,
   codec: { encode: pass, decode: pass },
 });
+const { later, onlyAttempt: attempt } = world;
 
 beforeEach(async () => {
   for (const one of Object.values(named)) one.forget();
   away = undefined;
   await world.reset();
 });
-const attempt = async () => {
-  const { attempts } = await world.attempts.list("acme", {}, { limit: 10 });
-  return attempts[0] as (typeof attempts)[number];
-};
-const later = async (seconds: number) => {
-  await world.advance(seconds);
-  await world.reconcile();
-  await world.drain();
-};
 const started = async (to: "service" | "once" | "mute" | "slow") => {
   const { runId } = await world.submit("delegates", { to });
   await world.drain();

@@ -36,6 +36,7 @@ const codec: Codec = {
   digest: (canonical) => Promise.resolve(`${key} ${canonical}`),
 };
 const world = await testWorld({ workflows: [delegates, many], services: named, codec });
+const { later, onlyAttempt: attempt } = world;
 beforeEach(async () => {
   for (const one of Object.values(named)) one.forget();
   [key, fails] = ["first", undefined];
@@ -46,15 +47,6 @@ async function started(to: keyof typeof named = "service") {
   await world.drain();
   return runId;
 }
-const attempt = async () => {
-  const { attempts } = await world.attempts.list("acme", {}, { limit: 10 });
-  return attempts[0] as (typeof attempts)[number];
-};
-const later = async (seconds: number) => {
-  await world.advance(seconds);
-  await world.reconcile();
-  await world.drain();
-};
 const report = (said: JobReport, to: keyof typeof named = "service") => {
   const { attemptId, callback } = named[to].only().submission;
   return world.attempts.report(attemptId, callback?.token, said);

@@ -17,6 +17,7 @@ const delegates = workflow({
     ctx.delegate("sign", named[to], { what: "it" }, deadline === undefined ? {} : { deadline }),
 });
 const world = await testWorld({ workflows: [delegates], services: named });
+const { later, onlyAttempt: attempt } = world;
 beforeEach(async () => {
   for (const one of Object.values(named)) one.forget();
   await world.reset();
@@ -29,15 +30,6 @@ async function started(to: keyof typeof named, more: object = {}) {
 const report = (to: keyof typeof named, said: JobReport) => {
   const { attemptId, callback } = named[to].only().submission;
   return world.attempts.report(attemptId, callback?.token, said);
-};
-const attempt = async () => {
-  const { attempts } = await world.attempts.list("acme", {}, { limit: 10 });
-  return attempts[0] as (typeof attempts)[number];
-};
-const later = async (seconds: number) => {
-  await world.advance(seconds);
-  await world.reconcile();
-  await world.drain();
 };
 const SIGNED: JobReport = { state: "succeeded", result: { done: "signed" } };
 

@@ -15,14 +15,11 @@ const delegates = workflow({
   run: (ctx, { to }) => ctx.delegate("sign", named[to], { what: "it" }),
 });
 const world = await testWorld({ workflows: [delegates], services: named });
+const { onlyAttempt: attempt } = world;
 beforeEach(async () => {
   for (const one of Object.values(named)) one.forget();
   await world.reset();
 });
-const attempt = async () => {
-  const { attempts } = await world.attempts.list("acme", {}, { limit: 10 });
-  return attempts[0] as (typeof attempts)[number];
-};
 
 test("a run is not CANCELLED while a submission of it is still under way in a process that lives", async () => {
   // The adapter fetches a token first, which takes longer than anybody waits; then it sends.

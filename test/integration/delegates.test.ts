@@ -23,30 +23,6 @@ const delegates = workflow({
     return ctx.delegate("sign", to === "silent" ? silent : service, request as { what: string }, options);
   },
 });
-const races = workflow({
-  name: "races",
-  version: 1,
-  onWorkerLoss: "resume",
-  input: z.unknown(),
-  run: async (ctx) => {
-    const { winner } = await ctx.first({
-      signed: ctx.delegate("sign", service, { what: "it" }),
-      late: ctx.sleep("1h"),
-    });
-    return winner;
-  },
-});
-const restarts = workflow({
-  name: "restarts",
-  version: 1,
-  onWorkerLoss: "resume",
-  input: z.object({ again: z.boolean().default(true) }),
-  run: async (ctx, { again }) => {
-    if (!again) return "done";
-    await ctx.first({ signed: ctx.delegate("sign", service, { what: "it" }), late: ctx.sleep("1h") });
-    return ctx.restart({ again: false });
-  },
-});
 const twice = workflow({
   name: "twice",
   version: 1,
@@ -67,14 +43,14 @@ const codec: Codec = {
 };
 
 const world = await testWorld({
-  workflows: [delegates, races, restarts, twice],
+  workflows: [delegates, twice],
   services: { signer: service, silent },
   codec,
   faults: (point) => {
     if (point === failing) throw new Error("by a test");
   },
 });
-const { db } = world;
+const { db, later, broken, onlyAttempt: attempt } = world;
 
 beforeEach(async () => {
   [options, failing, request, key] = [{}, undefined, { what: "it" }, "first"];
@@ -84,27 +60,13 @@ beforeEach(async () => {
   await world.reset();
 });
 
-async function broken() {
-  return (await world.ledger.doctor()).filter(({ ok, kind }) => !ok && kind === "integrity");
-}
 async function attempts() {
   return (await world.attempts.list(SOMEBODY.tenantId, {}, { limit: 50 })).attempts;
-}
-async function attempt() {
-  const [one, ...more] = await attempts();
-  if (one === undefined || more.length > 0) throw new Error(`${more.length + 1} attempts, not one`);
-  return one;
 }
 async function started(name = "delegates", input: unknown = {}) {
   const { runId } = await world.submit(name, input);
   await world.drain();
   return runId;
-}
-/** Lets time pass, the reconciler look, and workers go on. */
-async function later(seconds: number) {
-  await world.advance(seconds);
-  await world.reconcile();
-  await world.drain();
 }
 const view = (runId: string) => world.view(runId);
 
@@ -265,135 +227,6 @@ describe("the deadline of a job", () => {
   });
 });
 
-describe("a heartbeat that a job has declared", () => {
-  test("makes it UNCERTAIN where it lapses, and a lookup finds out", async () => {
-    options = { heartbeat: "2m" };
-    await started();
-    service.says({ state: "running" });
-    service.misbehave = (question) =>
-      Promise.resolve(question === "lookUp" ? { state: "unknown", why: "503" } : undefined);
-    await later(121);
-    expect(await attempt()).toMatchObject({
-      status: "UNCERTAIN",
-      uncertain: expect.stringContaining("said nothing") as string,
-    });
-    service.misbehave = undefined;
-    await later(61);
-    expect(await attempt()).toMatchObject({ status: "RUNNING", uncertain: null });
-  });
-
-  test("leaves it as it is where it is refreshed", async () => {
-    options = { heartbeat: "2m" };
-    await started();
-    service.misbehave = (question) =>
-      Promise.resolve(question === "lookUp" ? { state: "unknown", why: "503" } : undefined);
-    const { attemptId, callback } = service.only().submission;
-    for (let round = 0; round < 4; round += 1) {
-      await world.advance(100);
-      await world.attempts.report(attemptId, callback?.token, { state: "running" });
-      await world.reconcile();
-      if (round < 2) expect(await attempt()).toMatchObject({ status: "RUNNING" });
-    }
-    expect(await attempt()).toMatchObject({ uncertain: null });
-  });
-});
-
-describe("the end of a run whose job may still act", () => {
-  test("cancel: CANCELLED only once the service has acknowledged", async () => {
-    const runId = await started();
-    service.says({ state: "running" });
-    let acknowledges = false;
-    service.misbehave = (question) =>
-      Promise.resolve(question === "cancel" && !acknowledges ? { state: "unknown", why: "503" } : undefined);
-    expect(await world.control.cancel(SOMEBODY, runId, "enough")).toMatchObject({ status: "CANCELLING" });
-    await later(1);
-    expect(await view(runId)).toMatchObject({
-      status: "CANCELLING",
-      containment: [{ kind: "attempt", subject: "sign", acknowledgedAt: null }],
-    });
-    expect(await broken()).toEqual([]);
-    acknowledges = true;
-    await later(600);
-    expect(await view(runId)).toMatchObject({
-      status: "CANCELLED",
-      containment: [{ acknowledgement: "its job is CANCELLED" }],
-    });
-    expect(await broken()).toEqual([]);
-  });
-
-  test("cancel before it was sent: nothing is sent any more", async () => {
-    failing = "delegate.before-claim";
-    const runId = await started();
-    failing = undefined;
-    expect(await world.control.cancel(SOMEBODY, runId, "enough")).toMatchObject({ status: "CANCELLED" });
-    await later(600);
-    expect([service.asked, (await attempt()).status]).toEqual([[], "CANCELLED"]);
-    expect(await broken()).toEqual([]);
-  });
-
-  test("a return: COMPLETING, with the result as it is, until the loser is contained", async () => {
-    const runId = await started("races");
-    service.says({ state: "running" });
-    service.misbehave = (question) =>
-      Promise.resolve(question === "cancel" ? { state: "running" } : undefined);
-    await later(3_601);
-    expect(await view(runId)).toMatchObject({ status: "COMPLETING", output: "late" });
-    expect(await broken()).toEqual([]);
-    service.misbehave = undefined;
-    await later(60);
-    expect(await view(runId)).toMatchObject({ status: "DONE", output: "late" });
-    expect(await broken()).toEqual([]);
-  });
-
-  test("a run that loses its last worker: FAILING until the job is contained", async () => {
-    const runId = await started("races");
-    service.says({ state: "running" });
-    await world.advance(3_601);
-    await world.reconcile();
-    await db.admin("update ghouls.runs set losses = 2");
-    const [delivery] = await world.ledger.deliveries
-      .ofRun({ tenantId: "acme", runId })
-      .then((all) => all.slice(-1));
-    await world.ledger.deliveries.claimIfDue(
-      [{ runId, enqueueSeq: delivery?.seq ?? 0, token: crypto.randomUUID() }],
-      { worker: "w", leaseSeconds: 120, actsForSeconds: 130 },
-    );
-    await world.advance(125);
-    await world.reconcile();
-    expect(await view(runId)).toMatchObject({ status: "FAILING", errorCode: "ghoul_lost" });
-    expect(await broken()).toEqual([]);
-    await later(600);
-    expect(await view(runId)).toMatchObject({ status: "FAILED" });
-    expect(await broken()).toEqual([]);
-  });
-
-  test("an operator's word about the item ends the attempt with it", async () => {
-    const runId = await started();
-    service.misbehave = () => Promise.resolve({ state: "unknown", why: "503" });
-    await world.control.cancel(SOMEBODY, runId, "enough");
-    const [item] = (await view(runId)).containment;
-    expect(await world.control.resolve(SOMEBODY, runId, item?.id ?? "", "asked by telephone")).toMatchObject({
-      status: "CANCELLED",
-    });
-    expect(await attempt()).toMatchObject({ status: "CANCELLED", closedBy: "operator" });
-    expect(await broken()).toEqual([]);
-  });
-
-  test("a restart: the job of the epoch before is cancelled, and the run ends only after that", async () => {
-    const runId = await started("restarts");
-    service.says({ state: "running" });
-    service.misbehave = (question) =>
-      Promise.resolve(question === "cancel" ? { state: "running" } : undefined);
-    await later(3_601);
-    expect(await view(runId)).toMatchObject({ status: "COMPLETING", output: "done" });
-    service.misbehave = undefined;
-    await later(60);
-    expect(await view(runId)).toMatchObject({ status: "DONE" });
-    expect([service.jobs.size, (await attempt()).status]).toEqual([1, "CANCELLED"]);
-    expect(await broken()).toEqual([]);
-  });
-});
-
 describe("a submission of which nobody knows yet whether it arrives", () => {
   /** Lets the run park, with a submission that gets no answer. */
   async function unanswered() {
@@ -432,93 +265,6 @@ test("a worker whose process nothing ends by force sends no job: nobody could sa
   expect([(await attempt()).status, service.asked]).toEqual(["DEFINED", []]);
   await later(20);
   expect((await attempt()).status).toBe("SUBMITTED");
-});
-
-describe("an operator", () => {
-  const resolve = (attemptId: string, outcome: "succeeded" | "failed" | "cancelled", result?: unknown) =>
-    world.attempts.resolve(SOMEBODY, attemptId, {
-      outcome,
-      reason: "asked by telephone",
-      ...(result === undefined ? {} : { result }),
-    });
-  async function uncertain() {
-    const runId = await started("delegates", { to: "silent" });
-    silent.says({ state: "accepted" });
-    await db.admin("update ghouls.attempts set status = 'UNCERTAIN', uncertain_reason = 'a test'");
-    return { runId, attemptId: (await attempt()).attemptId };
-  }
-
-  test.each([
-    ["succeeded", { done: "by hand" }, { outcome: "SUCCEEDED", result: { done: "by hand" } }],
-    ["failed", undefined, { outcome: "FAILED", error: { code: "operator", message: "asked by telephone" } }],
-    ["cancelled", undefined, { outcome: "CANCELLED" }],
-  ] as const)(
-    "says that a job of which nobody knows has %s, and the run goes on",
-    async (word, result, output) => {
-      const { runId, attemptId } = await uncertain();
-      await world.advance(10);
-      expect(await resolve(attemptId, word, result)).toMatchObject({ resumed: true });
-      await world.drain();
-      expect(await view(runId)).toMatchObject({ status: "DONE", output });
-      const [audit] = await db.admin("select actor, act, subject, reason from ghouls.audit");
-      expect(audit).toEqual({
-        actor: "user:ada",
-        act: "resolve",
-        subject: `attempt ${attemptId}`,
-        reason: "asked by telephone",
-      });
-      expect((await attempt()).closedBy).toBe("operator user:ada");
-      // The same word again is told the same; another is not taken.
-      expect(await resolve(attemptId, word, result)).toMatchObject({ resumed: false });
-      await expect(resolve(attemptId, word === "failed" ? "cancelled" : "failed")).rejects.toMatchObject({
-        code: "attempt_settled",
-      });
-      expect(await broken()).toEqual([]);
-    },
-  );
-
-  test("is refused about a job that somebody knows of, about another's, and about none", async () => {
-    await started();
-    const { attemptId } = await attempt();
-    await expect(resolve(attemptId, "cancelled")).rejects.toMatchObject({ code: "attempt_settled" });
-    await expect(resolve("nonsense", "cancelled")).rejects.toMatchObject({ code: "not_found" });
-    const other = { ...SOMEBODY, tenantId: "other" };
-    await expect(
-      world.attempts.resolve(other, attemptId, { outcome: "cancelled", reason: "x" }),
-    ).rejects.toMatchObject({ code: "not_found" });
-  });
-
-  test("is refused a result that the ledger could not give back", async () => {
-    const { attemptId } = await uncertain();
-    await expect(resolve(attemptId, "succeeded", { text: "a\0b" })).rejects.toMatchObject({
-      code: "invalid_request",
-    });
-  });
-});
-
-describe("a service that cannot be asked", () => {
-  test("has its job left in peace until it calls back", async () => {
-    const runId = await started("delegates", { to: "silent" });
-    await later(86_500);
-    await later(86_500);
-    expect([await attempt(), silent.asked]).toMatchObject([{ status: "SUBMITTED" }, ["submit"]]);
-    const { attemptId, callback } = silent.only().submission;
-    await world.attempts.report(attemptId, callback?.token, {
-      state: "succeeded",
-      result: { done: "at last" },
-    });
-    await world.drain();
-    expect(await view(runId)).toMatchObject({ status: "DONE", output: { result: { done: "at last" } } });
-  });
-
-  test("leaves a job whose submission got no answer to a person", async () => {
-    silent.misbehave = () => Promise.reject(new Error("socket hang up"));
-    const runId = await started("delegates", { to: "silent" });
-    for (let round = 0; round < 4; round += 1) await later(1_000);
-    expect(await attempt()).toMatchObject({ status: "UNCERTAIN", submissions: 1 });
-    expect((await view(runId)).attention?.reason).toContain("attempt_uncertain");
-    expect(silent.asked).toEqual(["submit"]);
-  });
 });
 
 describe("what is kept of a job", () => {

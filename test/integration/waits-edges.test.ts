@@ -31,6 +31,7 @@ const world = await testWorld({
     digest: (text: string) => Promise.resolve(sha256(codecKey + text)),
   },
 });
+const { later } = world;
 
 beforeEach(async () => {
   failingKind = undefined;
@@ -44,12 +45,6 @@ async function start(run: Code, name = "job"): Promise<string> {
   const { runId } = await world.submit(name, {});
   await world.drain();
   return runId;
-}
-
-async function later(seconds: number): Promise<void> {
-  await world.advance(seconds);
-  await world.reconcile();
-  await world.drain();
 }
 
 async function signal(runId: string, name: string): Promise<void> {

@@ -76,6 +76,12 @@ export interface World {
   reset(): Promise<void>;
   /** Moves the ledger's clock forward. */
   advance(seconds: number): Promise<void>;
+  /** Lets time pass, the reconciler look, and workers go on. */
+  readonly later: (seconds: number) => Promise<void>;
+  /** The only delegated job that there is. */
+  readonly onlyAttempt: () => Promise<wire.AttemptSummary>;
+  /** The invariants of the ledger that do not hold. */
+  readonly broken: () => Promise<readonly unknown[]>;
 }
 
 interface LogLine {
@@ -191,7 +197,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       { queue: "runs", limitMs, remainingMs, endsByForce: true },
     );
 
-  return {
+  const world: World = {
     db,
     sqs,
     queue,
@@ -251,7 +257,19 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     advance: async (seconds) => {
       await db.admin("update ghouls.test_clock set ahead = ahead + $1 * interval '1 second'", [seconds]);
     },
+    later: async (seconds) => {
+      await world.advance(seconds);
+      await world.reconcile();
+      await world.drain();
+    },
+    onlyAttempt: async () => {
+      const [one, ...more] = (await world.attempts.list(SOMEBODY.tenantId, {}, { limit: 50 })).attempts;
+      if (one === undefined || more.length > 0) throw new Error(`${more.length + 1} attempts, not one`);
+      return one;
+    },
+    broken: async () => (await ledger.doctor()).filter(({ ok, kind }) => !ok && kind === "integrity"),
   };
+  return world;
 }
 
 /** An admission as the API makes it from a request. */

@@ -11,9 +11,7 @@ export function mountControl(app: Application, control: ControlService): void {
     if (!isRunId(id)) throw runNotFound();
     const { reason } = context.req.valid("json");
     return context.json(
-      await control
-        .cancel(context.get("principal"), id, reason)
-        .catch((error: unknown) => inOneWording(error, runNotFound)),
+      await control.cancel(context.get("principal"), id, reason).catch(inOneWording(runNotFound)),
       200,
     );
   });
@@ -23,9 +21,7 @@ export function mountControl(app: Application, control: ControlService): void {
     if (!isRunId(id)) throw runNotFound();
     const { reason } = context.req.valid("json");
     return context.json(
-      await control
-        .clear(context.get("principal"), id, reason)
-        .catch((error: unknown) => inOneWording(error, runNotFound)),
+      await control.clear(context.get("principal"), id, reason).catch(inOneWording(runNotFound)),
       200,
     );
   });
@@ -36,14 +32,16 @@ export function mountControl(app: Application, control: ControlService): void {
     const { reason } = context.req.valid("json");
     const settled = await control
       .resolve(context.get("principal"), id, item, reason)
-      .catch((error: unknown) => inOneWording(error, itemNotFound));
+      .catch(inOneWording(itemNotFound));
     return context.json(settled, 200);
   });
 }
 
 /** Absent and foreign are told in the same words. */
-function inOneWording(error: unknown, absent: () => GhoulsError): never {
-  throw error instanceof GhoulsError && error.code === "not_found" ? absent() : error;
+function inOneWording(absent: () => GhoulsError): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof GhoulsError && error.code === "not_found" ? absent() : error;
+  };
 }
 
 function itemNotFound(): GhoulsError {

@@ -34,3 +34,13 @@ export function jsonText(value: unknown, indent?: number): string {
     ) ?? "null"
   );
 }
+
+/** A name and its value; null: there is nothing to say. */
+export type Fact = readonly [name: string, value: string | null];
+
+/** What there is to say of one thing, a line each. */
+export function factsText(facts: readonly Fact[]): string {
+  return facts
+    .flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(12)}${printable(value)}\n`]))
+    .join("");
+}

@@ -23,7 +23,7 @@ export interface ServiceTraits {
 export interface ServiceTimes {
   /** How long one question may take, in milliseconds. At most 10 s and the configuration's `timing.actsMargin`. */
   readonly timeoutMs: number;
-  /** From a submission to the first lookup, in milliseconds; further ones come at growing distances. Null: it calls back. */
+  /** From the acceptance to the first lookup, in milliseconds; further ones come at growing distances. Null: it calls back. */
   readonly pollMs: number | null;
   /** How long a job may say nothing before nobody knows of it, in milliseconds. Null: it need not say anything. */
   readonly heartbeatMs: number | null;
@@ -47,7 +47,7 @@ export type JobAnswer =
   | JobReport
   /** It does not know the key. */
   | { readonly state: "absent" }
-  /** To a submission only: it is certain that nothing of it was sent, because no connection came about. */
+  /** To a submission only: it is certain that nothing of it was sent, such as because no connection came about. */
   | { readonly state: "unsent"; readonly why: string }
   /** It did not say, or not in time, or something that means nothing. */
   | { readonly state: "unknown"; readonly why: string };

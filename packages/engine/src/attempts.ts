@@ -9,14 +9,13 @@ import {
   type wire,
 } from "@ghouls/core";
 import type { Attempt, Ledger, ListedAttempt } from "@ghouls/ledger";
-import type { Publisher } from "./admission/publisher.ts";
+import { publishInTime, type Publisher } from "./admission/publisher.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
 import { outcomeOf } from "./delegation/asked.ts";
 import { takeReport } from "./delegation/callbacks.ts";
 import { follow, saidOf, type RecordDeps } from "./delegation/record.ts";
 import { withCodec } from "./execution/encoded.ts";
 import { verified } from "./execution/loaded-journal.ts";
-import { endsWithin } from "./patience.ts";
 import type { AttemptService } from "./services.ts";
 
 export interface AttemptsOptions {
@@ -27,21 +26,18 @@ export interface AttemptsOptions {
   readonly log: Logger;
 }
 
-/** How long an answer waits for the publication of what it brought back, in milliseconds. */
-const PUBLICATION_PATIENCE_MS = 2_000;
 const SETTINGS = { publisherGraceSeconds: PUBLISHER_GRACE_SECONDS };
 
 /** Delegated jobs as services report them, and as people see and settle them. */
 export function createAttempts(options: AttemptsOptions): AttemptService {
-  const { ledger, codec, faults, log } = options;
-  const publisher = {
-    // The relay has what is not published in time.
-    publish: async (delivery: Parameters<Publisher["publish"]>[0]) => {
-      await endsWithin(options.publisher.publish(delivery), PUBLICATION_PATIENCE_MS);
-      return undefined as never;
-    },
+  const { ledger, codec, publisher, faults, log } = options;
+  const deps: RecordDeps = {
+    ledger,
+    codec,
+    publisher: { publish: (delivery) => publishInTime(publisher, delivery) },
+    log,
+    settings: SETTINGS,
   };
-  const deps: RecordDeps = { ledger, codec, publisher, log, settings: SETTINGS };
   return {
     get: async (tenantId, attemptId) => {
       if (!isRunId(attemptId)) return undefined;

@@ -12,9 +12,8 @@ import {
   type wire,
 } from "@ghouls/core";
 import type { DecideAnswer, Ledger, ListedConsent, StoredConsent, StoredDecision } from "@ghouls/ledger";
-import type { Publisher } from "./admission/publisher.ts";
+import { publishInTime, type Publisher } from "./admission/publisher.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
-import { endsWithin } from "./patience.ts";
 import type { ConsentService } from "./services.ts";
 
 export interface ConsentsOptions {
@@ -23,9 +22,6 @@ export interface ConsentsOptions {
   readonly publisher: Pick<Publisher, "publish">;
   readonly faults: FaultInjector;
 }
-
-/** How long an answer waits for the publication of what it brought back, in milliseconds. */
-const PUBLICATION_PATIENCE_MS = 2_000;
 
 /** Consents as people see and decide them. */
 export function createConsents({ ledger, codec, publisher, faults }: ConsentsOptions): ConsentService {
@@ -74,7 +70,7 @@ export function createConsents({ ledger, codec, publisher, faults }: ConsentsOpt
       if (answer === null) throw absent();
       await faults("consents.after-commit", consentId);
       const { judgement, consent, resumption } = answer;
-      if (resumption !== null) await endsWithin(publisher.publish(resumption), PUBLICATION_PATIENCE_MS);
+      if (resumption !== null) await publishInTime(publisher, resumption);
       refuseWhatDidNotCount(judgement, consent);
       return {
         consentId,

@@ -6,7 +6,11 @@ export {
   type Receipt,
 } from "./admission/admission.ts";
 export type { Route, RouteAnswer, RouteRequest } from "./admission/validate.ts";
-export { createDirectEgress, type DirectEgressOptions } from "./delegation/direct-egress.ts";
+export {
+  StillAskingError,
+  createDirectEgress,
+  type DirectEgressOptions,
+} from "./delegation/direct-egress.ts";
 export type { Delegation } from "./delegation/delegation.ts";
 export { DEFAULT_EXECUTION_SETTINGS, type ExecutionDeps, type ExecutionSettings } from "./execution/deps.ts";
 export { work, type MessageOutcome, type WorkMessage, type WorkOptions } from "./execution/worker.ts";

@@ -9,8 +9,7 @@ import {
 } from "@ghouls/core";
 import { MAX_BUFFERED_SIGNALS, type Ledger } from "@ghouls/ledger";
 import { requestDigest } from "./admission/validate.ts";
-import type { Publisher } from "./admission/publisher.ts";
-import { endsWithin } from "./patience.ts";
+import { publishInTime, type Publisher } from "./admission/publisher.ts";
 import type { SignalService } from "./services.ts";
 
 export interface SignalsOptions {
@@ -20,9 +19,6 @@ export interface SignalsOptions {
   readonly publisher: Pick<Publisher, "publish">;
   readonly faults: FaultInjector;
 }
-
-/** How long an answer waits for the publication of what it brought back, in milliseconds. */
-const PUBLICATION_PATIENCE_MS = 2_000;
 
 /** Signals to runs: kept in one commit with what they bring back. */
 export function createSignals({ ledger, codec, ids, publisher, faults }: SignalsOptions): SignalService {
@@ -53,8 +49,7 @@ export function createSignals({ ledger, codec, ids, publisher, faults }: Signals
       await faults("signals.after-commit", runId);
       switch (answer.kind) {
         case "kept":
-          if (answer.resumption !== null)
-            await endsWithin(publisher.publish(answer.resumption), PUBLICATION_PATIENCE_MS);
+          if (answer.resumption !== null) await publishInTime(publisher, answer.resumption);
           return {
             runId,
             signalId: answer.signalId,

@@ -1,17 +1,16 @@
-import { statesOf, wire } from "@ghouls/core";
+import { statesOf, type wire } from "@ghouls/core";
 import { Option, type Command } from "commander";
-import { act, wholeNumber, withApi, type CommonOptions, type Context } from "../command.ts";
+import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { CommandError, EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { jsonText, printable, table } from "../printable.ts";
+import { pageOf, tellMore, withPage, type PageOptions } from "../paging.ts";
+import { type Fact, factsText, jsonText, printable, table } from "../printable.ts";
 import { jsonOf } from "./submit.ts";
 
-interface AttemptsOptions extends CommonOptions, ConnectionOptions {
+interface AttemptsOptions extends CommonOptions, ConnectionOptions, PageOptions {
   readonly status?: wire.AttemptSummary["status"];
   readonly run?: string;
-  readonly limit?: number;
-  readonly cursor?: string;
   readonly resolve?: wire.AttemptResolution["outcome"];
   readonly result?: string;
   readonly reason?: string;
@@ -22,13 +21,11 @@ const SETTLE =
 
 /** `ghouls attempts`: jobs at other services, or one of them, or an operator's word about one of which nobody knows. */
 export function addAttempts(program: Command, context: Context): void {
-  const command = withApi(program.command("attempts"))
+  const command = withPage(withApi(program.command("attempts")))
     .description("list the jobs that were delegated to other services, newest first, or show or settle one")
     .argument("[id]", "attempt id: shows it, with what was asked and what came of it")
     .addOption(new Option("--status <status>", "only those with this status").choices(statesOf("attempt")))
     .option("--run <id>", "only of this run")
-    .option("--limit <number>", `1 to ${wire.MAX_PAGE}`, wholeNumber(1, wire.MAX_PAGE))
-    .option("--cursor <cursor>", "where the page before ended")
     .addOption(
       new Option("--resolve <outcome>", "say how an UNCERTAIN job has ended; needs --reason").choices([
         "succeeded",
@@ -55,8 +52,7 @@ async function list(io: Io, options: AttemptsOptions): Promise<number> {
   const page = await client.listAttempts({
     ...(options.status === undefined ? {} : { status: options.status }),
     ...(options.run === undefined ? {} : { runId: options.run }),
-    ...(options.limit === undefined ? {} : { limit: options.limit }),
-    ...(options.cursor === undefined ? {} : { cursor: options.cursor }),
+    ...pageOf(options),
   });
   if (options.json === true) {
     io.out(`${jsonText(page)}\n`);
@@ -68,7 +64,7 @@ async function list(io: Io, options: AttemptsOptions): Promise<number> {
     for (const why of [uncertain ?? trouble?.why ?? null, contradiction])
       if (why !== null) io.err(`attempt ${printable(attemptId)}: ${printable(why)}\n`);
   }
-  if (page.nextCursor !== null) io.err(`There are more: --cursor ${printable(page.nextCursor)}\n`);
+  tellMore(io, page);
   return EXIT.ok;
 }
 
@@ -105,7 +101,7 @@ function cancellingOf({ cancelling }: wire.AttemptView): string | null {
 
 function describeAttempt(attempt: wire.AttemptView): string {
   const { executor, error } = attempt;
-  const facts: readonly (readonly [string, string | null])[] = [
+  const facts: readonly Fact[] = [
     ["attempt", attempt.attemptId],
     ["job", attempt.name],
     ["status", attempt.closedBy === null ? attempt.status : `${attempt.status}, by ${attempt.closedBy}`],
@@ -135,8 +131,5 @@ function describeAttempt(attempt: wire.AttemptView): string {
         `  npx ghouls attempts ${printable(attempt.attemptId)} --resolve succeeded --result '<json>' --reason "…"\n` +
         `  npx ghouls attempts ${printable(attempt.attemptId)} --resolve failed|cancelled --reason "…"\n`
       : "";
-  return `${facts
-    .filter((fact): fact is readonly [string, string] => fact[1] !== null)
-    .map(([name, value]) => `${name.padEnd(12)}${printable(value)}\n`)
-    .join("")}${next}`;
+  return `${factsText(facts)}${next}`;
 }

@@ -1,29 +1,26 @@
-import { statesOf, wire } from "@ghouls/core";
+import { statesOf, type wire } from "@ghouls/core";
 import { Option, type Command } from "commander";
-import { act, wholeNumber, withApi, type CommonOptions, type Context } from "../command.ts";
+import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { jsonText, printable, table } from "../printable.ts";
+import { pageOf, tellMore, withPage, type PageOptions } from "../paging.ts";
+import { type Fact, factsText, jsonText, printable, table } from "../printable.ts";
 
-interface ConsentsOptions extends CommonOptions, ConnectionOptions {
+interface ConsentsOptions extends CommonOptions, ConnectionOptions, PageOptions {
   readonly status?: wire.ConsentView["status"];
   readonly all?: boolean;
   readonly run?: string;
-  readonly limit?: number;
-  readonly cursor?: string;
 }
 
 /** `ghouls consents`: what is asked of people, or one request as it was frozen. */
 export function addConsents(program: Command, context: Context): void {
-  const command = withApi(program.command("consents"))
+  const command = withPage(withApi(program.command("consents")))
     .description("list the consents that wait for a decision, newest first, or show one")
     .argument("[id]", "consent id: shows it, with its digest and who has decided")
     .addOption(new Option("--status <status>", "those with this status instead").choices(statesOf("consent")))
     .option("--all", "whatever their status")
-    .option("--run <id>", "only of this run")
-    .option("--limit <number>", `1 to ${wire.MAX_PAGE}`, wholeNumber(1, wire.MAX_PAGE))
-    .option("--cursor <cursor>", "where the page before ended");
+    .option("--run <id>", "only of this run");
   const options = () => command.opts<ConsentsOptions>();
   command.action(
     act(context, options, (id: string | undefined) =>
@@ -38,8 +35,7 @@ async function list(io: Io, options: ConsentsOptions): Promise<number> {
   const page = await client.listConsents({
     ...(status === undefined ? {} : { status }),
     ...(options.run === undefined ? {} : { runId: options.run }),
-    ...(options.limit === undefined ? {} : { limit: options.limit }),
-    ...(options.cursor === undefined ? {} : { cursor: options.cursor }),
+    ...pageOf(options),
   });
   if (options.json === true) {
     io.out(`${jsonText(page)}\n`);
@@ -55,7 +51,7 @@ async function list(io: Io, options: ConsentsOptions): Promise<number> {
   io.out(table(["STATUS", "TITLE", "ID", "RUN", "EXPIRES"], rows));
   for (const { consentId, problem } of page.consents)
     if (problem !== null) io.err(`consent ${printable(consentId)}: ${printable(problem)}\n`);
-  if (page.nextCursor !== null) io.err(`There are more: --cursor ${printable(page.nextCursor)}\n`);
+  tellMore(io, page);
   return EXIT.ok;
 }
 
@@ -68,7 +64,7 @@ async function show(io: Io, id: string, options: ConsentsOptions): Promise<numbe
 
 /** A request as deciders see it. */
 export function describeConsent(consent: wire.ConsentView): string {
-  const facts: readonly (readonly [string, string | null])[] = [
+  const facts: readonly Fact[] = [
     ["consent", consent.consentId],
     ["title", consent.title],
     ["status", consent.closedBy === null ? consent.status : `${consent.status}, by ${consent.closedBy}`],
@@ -83,8 +79,5 @@ export function describeConsent(consent: wire.ConsentView): string {
         ["decision", `${verdict} by ${by} at ${at}${comment === null ? "" : `: ${comment}`}`] as const,
     ),
   ];
-  return facts
-    .filter((fact): fact is readonly [string, string] => fact[1] !== null)
-    .map(([name, value]) => `${name.padEnd(12)}${printable(value)}\n`)
-    .join("");
+  return factsText(facts);
 }

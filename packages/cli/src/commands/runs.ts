@@ -1,30 +1,27 @@
-import { statesOf, wire } from "@ghouls/core";
+import { statesOf, type wire } from "@ghouls/core";
 import { InvalidArgumentError, type Command } from "commander";
-import { act, wholeNumber, withApi, type CommonOptions, type Context } from "../command.ts";
+import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { jsonText, printable, table } from "../printable.ts";
+import { pageOf, tellMore, withPage, type PageOptions } from "../paging.ts";
+import { jsonText, table } from "../printable.ts";
 
 type Status = wire.RunSummary["status"];
 
-interface RunsOptions extends CommonOptions, ConnectionOptions {
+interface RunsOptions extends CommonOptions, ConnectionOptions, PageOptions {
   readonly status?: readonly Status[];
   readonly workflow?: string;
   readonly attention?: boolean;
-  readonly limit?: number;
-  readonly cursor?: string;
 }
 
 /** `ghouls runs`: one page of runs, newest first. */
 export function addRuns(program: Command, context: Context): void {
-  const command = withApi(program.command("runs"))
+  const command = withPage(withApi(program.command("runs")))
     .description("list runs, newest first")
     .option("--status <list>", "only these, with commas; repeatable", statuses)
     .option("--workflow <name>", "only this workflow")
-    .option("--attention", "only those that ask for a person")
-    .option("--limit <number>", `1 to ${wire.MAX_PAGE}`, wholeNumber(1, wire.MAX_PAGE))
-    .option("--cursor <cursor>", "where the page before ended");
+    .option("--attention", "only those that ask for a person");
   const options = () => command.opts<RunsOptions>();
   command.action(act(context, options, () => runs(context.io, options())));
 }
@@ -35,8 +32,7 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
     ...(options.status === undefined ? {} : { status: options.status }),
     ...(options.workflow === undefined ? {} : { workflow: options.workflow }),
     ...(options.attention === true ? { attention: true } : {}),
-    ...(options.limit === undefined ? {} : { limit: options.limit }),
-    ...(options.cursor === undefined ? {} : { cursor: options.cursor }),
+    ...pageOf(options),
   });
   if (options.json === true) {
     io.out(`${jsonText(page)}\n`);
@@ -50,7 +46,7 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
     String(run.steps),
   ]);
   io.out(table(["STATUS", "WORKFLOW", "ID", "CREATED", "STEPS"], rows));
-  if (page.nextCursor !== null) io.err(`There are more: --cursor ${printable(page.nextCursor)}\n`);
+  tellMore(io, page);
   return EXIT.ok;
 }
 

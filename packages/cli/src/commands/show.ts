@@ -4,7 +4,7 @@ import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, readDevFile, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { jsonText, printable } from "../printable.ts";
+import { type Fact, factsText, jsonText, printable } from "../printable.ts";
 import { timelineLine } from "../timeline.ts";
 
 type ShowOptions = CommonOptions & ConnectionOptions;
@@ -79,7 +79,7 @@ function describeNotices(notices: readonly { readonly message: string; readonly 
 
 function describeRun(run: wire.RunView): string {
   const { workflow, error } = run;
-  const facts: readonly (readonly [string, string | null])[] = [
+  const facts: readonly Fact[] = [
     ["run", run.runId],
     ["status", run.errorCode === null ? run.status : `${run.status} (${run.errorCode})`],
     ["workflow", `${workflow.name} version ${workflow.version}, digest ${workflow.digest}`],
@@ -103,8 +103,5 @@ function describeRun(run: wire.RunView): string {
     ["error", error === null ? null : `${error.name}: ${error.message}`],
     ["failed step", error?.step ?? null],
   ];
-  return facts
-    .filter((fact): fact is readonly [string, string] => fact[1] !== null)
-    .map(([name, value]) => `${name.padEnd(12)}${printable(value)}\n`)
-    .join("");
+  return factsText(facts);
 }

@@ -21,11 +21,10 @@ import {
   type NewRun,
 } from "@ghouls/ledger";
 import { announceOrRefuse } from "../announcement.ts";
-import { endsWithin } from "../patience.ts";
 import type { Registry } from "../registry.ts";
 import type { AdmissionRequest, AdmissionService } from "../services.ts";
 import { admittedView, conflict, prepareAll, settleKeys, type Answer } from "./answers.ts";
-import { Publisher } from "./publisher.ts";
+import { Publisher, publishInTime } from "./publisher.ts";
 import { prepare, requestDigest, type Route } from "./validate.ts";
 
 export interface AdmissionOptions {
@@ -82,7 +81,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     // What is due later than a message can be sent ahead is the relay's.
     if (!unpublished || dueInSeconds > MAX_DELAY_SECONDS) return;
     const publication = { tenantId, runId, enqueueSeq, queue, ...delayOf(dueInSeconds) };
-    await endsWithin(publisher.publish(publication), PUBLICATION_PATIENCE_MS);
+    await publishInTime(publisher, publication);
   };
 
   /**
@@ -196,6 +195,3 @@ export function createAdmission(options: AdmissionOptions): Admission {
 function delayOf(seconds: number): { readonly delaySeconds?: number } {
   return seconds > 0 ? { delaySeconds: Math.min(MAX_DELAY_SECONDS, Math.ceil(seconds)) } : {};
 }
-
-/** How long an answer waits for its publication, in milliseconds. What takes longer is the relay's as well. */
-const PUBLICATION_PATIENCE_MS = 2_000;

@@ -1,6 +1,7 @@
 import type { FaultInjector, Logger, Publication, QueuePort } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import { grouped } from "../grouping.ts";
+import { endsWithin } from "../patience.ts";
 
 export interface PublisherOptions {
   readonly ledger: Pick<Ledger, "deliveries">;
@@ -65,4 +66,16 @@ export class Publisher {
       log.warn("publications could not be marked", { count: confirmed.length, error: (error as Error).name });
     }
   }
+}
+
+/** How long whoever has asked waits for the publication of what came of that, in milliseconds. */
+const PUBLICATION_PATIENCE_MS = 2_000;
+
+/** Publishes what an answer has brought about, before that is given. What takes longer is the relay's as well. */
+export async function publishInTime(
+  publisher: Pick<Publisher, "publish">,
+  publication: Publication,
+): Promise<PublicationOutcome> {
+  const publishing = publisher.publish(publication);
+  return (await endsWithin(publishing, PUBLICATION_PATIENCE_MS)) ? publishing : "failed";
 }

@@ -13,9 +13,10 @@ export interface DirectEgressOptions {
   readonly services: Readonly<Record<string, AnyService>>;
   /** Origins that may be reached though their addresses are no public ones; empty on Lambda. */
   readonly origins: readonly string[];
+  /** How long an adapter that was told to stop may take to, in milliseconds; 250 by default. */
+  readonly stopMs?: number;
 }
 
-/** How long an adapter that was told to stop may take to, in milliseconds. */
 const STOP_MS = 250;
 
 /** An adapter goes on though it was told to stop: what it does may still reach its service. */
@@ -27,7 +28,7 @@ export class StillAskingError extends Error {
 }
 
 /** Questions leave from this very process: on one machine, and inside of the function that has no rights in the database. */
-export function createDirectEgress({ services, origins }: DirectEgressOptions): Egress {
+export function createDirectEgress({ services, origins, stopMs = STOP_MS }: DirectEgressOptions): Egress {
   return {
     ask: async (name, question, timeoutMs) => {
       const service = Object.hasOwn(services, name) ? services[name] : undefined;
@@ -43,7 +44,7 @@ export function createDirectEgress({ services, origins }: DirectEgressOptions): 
         return readJobAnswer(await answerWithin(asked, timeoutMs));
       } catch (error) {
         abort.abort(new DOMException("the question has ended", "AbortError"));
-        if (!(await endsWithin(ended, STOP_MS))) throw new StillAskingError(describeFailure(error).message);
+        if (!(await endsWithin(ended, stopMs))) throw new StillAskingError(describeFailure(error).message);
         // It may say for certain that nothing was sent, or have had its answer just now.
         const last = await asked.then(readJobAnswer, () => undefined);
         if (last === undefined || last.state === "unknown") throw error;

@@ -43,16 +43,16 @@ async function frozen(
   const { title, deciders, quorum, expiresMs, onExpiry, requesterMayDecide, source } = request;
   const canonical = canonicalText({ runId: claim.runId, workflow: claim.workflow, ...contentOf(request) });
   const { tenantId, runId } = claim;
-  const [requestText, requestDigest] = await encoded(`the consent "${title}"`, async () => [
+  const [requestText, digest] = await encoded(`the consent "${title}"`, async () => [
     await codec.encode(canonical, { tenantId, runId, kind: "consent" }),
-    codec.digest === undefined ? sha256(canonical) : await codec.digest(canonical),
+    await requestDigest(codec, canonical),
   ]);
   return {
     consentId: ids.next(),
     title,
     requestText,
     storedDigest: sha256(requestText),
-    requestDigest,
+    requestDigest: digest,
     deciders,
     quorum,
     requesterMayDecide,

@@ -2,12 +2,11 @@ import {
   EgressEvent,
   GhoulsError,
   describeFailure,
-  type AnyService,
   type Clock,
   type JobAnswer,
   type Logger,
 } from "@ghouls/core";
-import { createDirectEgress, endsWithin } from "@ghouls/engine";
+import { StillAskingError, createDirectEgress } from "@ghouls/engine";
 import type { Config } from "../config.ts";
 import { jsonLogger, writeToStdout } from "../logger.ts";
 import type { LambdaContext } from "./lambda.ts";
@@ -47,7 +46,6 @@ export function createEgress(
     const { service: name, question, timeoutMs, untilMs } = readEvent(given);
     const service = Object.hasOwn(services, name) ? services[name] : undefined;
     if (service === undefined) throw unknownService(name);
-    const { asked, ended } = watched(service);
     const within = Math.min(
       timeoutMs,
       untilMs - clock.wallMs(),
@@ -67,19 +65,18 @@ export function createEgress(
         fix: "It is put again later. Where this happens often, see why the service is slow, or raise its timeout, to 10 s at most.",
       });
     }
-    const egress = createDirectEgress({ services: { [name]: asked }, origins: admitted });
+    const egress = createDirectEgress({ services: { [name]: service }, origins: admitted, stopMs: STOP_MS });
     try {
       const answer = await egress.ask(name, question, within);
       say(answer.state);
       return answer;
     } catch (error) {
-      const failure = describeFailure(error);
       // Lambda stops this process between invocations, and lets it go on in the next one: long after, it would still send.
-      if (!(await endsWithin(ended(), STOP_MS))) {
+      if (error instanceof StillAskingError) {
         say("never ended", "error");
         exit();
       } else say("failed", "warn");
-      return { state: "unknown", why: failure.message };
+      return { state: "unknown", why: describeFailure(error).message };
     }
   };
 }
@@ -102,24 +99,4 @@ function unknownService(name: string): GhoulsError {
       fix: "Name it in services, and deploy all functions from one build.",
     },
   );
-}
-
-/** A service whose last call can be waited for, beyond the answer that somebody had the patience for. */
-function watched(service: AnyService): { asked: AnyService; ended: () => Promise<void> } {
-  let last: Promise<unknown> = Promise.resolve();
-  const seen = <T>(call: Promise<T>): Promise<T> => {
-    last = call;
-    return call;
-  };
-  const asked: AnyService = {
-    ...service,
-    submit: (job, context) => seen(service.submit(job, context)),
-    lookUp: (job, context) => seen(service.lookUp(job, context)),
-    cancel: (job, context) => seen(service.cancel(job, context)),
-  };
-  return { asked, ended: () => last.then(ignored, ignored) };
-}
-
-function ignored(): void {
-  // Its answer comes too late for anybody.
 }

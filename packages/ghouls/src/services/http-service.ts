@@ -25,7 +25,7 @@ export interface HttpServiceOptions<Request, Result> {
   readonly cancel?: ServiceTraits["cancel"];
   /** After which a lookup, or a cancel, sees what had been accepted before; "5s" by default. */
   readonly delay?: Duration;
-  /** From the submission to the first lookup; "30s" by default. Null: it is not asked, because it calls back. */
+  /** From the acceptance to the first lookup; "30s" by default. Null: it is not asked, because it calls back. */
   readonly poll?: Duration | null;
   /**
    * How long one question may take; "10s" by default. At most that, because a job has ten seconds of a pass of the

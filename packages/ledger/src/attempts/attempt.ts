@@ -8,7 +8,14 @@ import {
 import type { Executor, Row } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
 import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
-import { newestOf, olderThan, type NewestPosition } from "../sql/newest.ts";
+import {
+  newestOf,
+  olderThan,
+  type NewestPosition,
+  newestValues,
+  type NewestFilter,
+  type NewestPage,
+} from "../sql/newest.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
 import { PARKED_STATES } from "../waits/resumptions.ts";
@@ -205,17 +212,10 @@ export async function readDefinedAttempts(executor: Executor, key: RunKey): Prom
 export async function readAttemptPage(
   executor: Executor,
   tenantId: string,
-  filter: { readonly runId?: string; readonly status?: AttemptStatus },
-  page: { readonly limit: number; readonly after?: NewestPosition },
+  filter: NewestFilter<AttemptStatus>,
+  page: NewestPage,
 ): Promise<{ readonly attempts: readonly ListedAttempt[]; readonly next: NewestPosition | undefined }> {
-  const found = await executor.run(PAGE, [
-    tenantId,
-    page.limit + 1,
-    filter.runId ?? null,
-    filter.status ?? null,
-    page.after?.micros ?? null,
-    page.after?.id ?? null,
-  ]);
+  const found = await executor.run(PAGE, newestValues(tenantId, filter, page));
   const { shown, next } = newestOf(found, page.limit, "attempt_id", listedOf);
   return { attempts: shown, next };
 }

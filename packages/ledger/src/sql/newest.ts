@@ -27,3 +27,24 @@ export function newestOf<T>(
     next: last && { micros: rows(last).text("micros"), id: rows(last).text(idColumn) },
   };
 }
+
+/** Which of a tenant's waits are listed. */
+export interface NewestFilter<Status> {
+  readonly runId?: string;
+  readonly status?: Status;
+}
+
+/** Which page of them. */
+export interface NewestPage {
+  readonly limit: number;
+  readonly after?: NewestPosition;
+}
+
+/** The six parameters of a statement that reads such a page: tenant, rows, run, status and position. */
+export function newestValues(
+  tenantId: string,
+  { runId, status }: NewestFilter<string>,
+  { limit, after }: NewestPage,
+): unknown[] {
+  return [tenantId, limit + 1, runId ?? null, status ?? null, after?.micros ?? null, after?.id ?? null];
+}

@@ -10,7 +10,14 @@ import type { Database, Executor, Row } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
 import { microsOf } from "../sql/keyset.ts";
 import { resumeIfClosed, type Resumption } from "./resumptions.ts";
-import { newestOf, olderThan, type NewestPosition } from "../sql/newest.ts";
+import {
+  newestOf,
+  olderThan,
+  type NewestPosition,
+  newestValues,
+  type NewestFilter,
+  type NewestPage,
+} from "../sql/newest.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -212,20 +219,13 @@ export async function readDecisions(
 export async function readConsentPage(
   executor: Executor,
   tenantId: string,
-  filter: { readonly runId?: string; readonly status?: ConsentStatus },
-  page: { readonly limit: number; readonly after?: NewestPosition },
+  filter: NewestFilter<ConsentStatus>,
+  page: NewestPage,
 ): Promise<{
   readonly consents: readonly (ListedConsent & { readonly intact: boolean })[];
   readonly next: NewestPosition | undefined;
 }> {
-  const found = await executor.run(PAGE, [
-    tenantId,
-    page.limit + 1,
-    filter.runId ?? null,
-    filter.status ?? null,
-    page.after?.micros ?? null,
-    page.after?.id ?? null,
-  ]);
+  const found = await executor.run(PAGE, newestValues(tenantId, filter, page));
   const { shown, next } = newestOf(found, page.limit, "consent_id", (row) => ({
     ...listedOf(row),
     intact: rows(row).boolean("intact"),
