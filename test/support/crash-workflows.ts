@@ -128,6 +128,21 @@ export const WORKFLOWS = [
   run("keyed", "resume", (ctx) => ctx.delegate("sign", services.keyed, { what: ctx.runId })),
   run("once", "resume", (ctx) => ctx.delegate("sign", services.once, { what: ctx.runId })),
   workflow({
+    name: "wide",
+    version: 1,
+    onWorkerLoss: "resume",
+    module: import.meta.url,
+    input: z.object({ items: z.int() }),
+    run: (ctx, { items }) =>
+      ctx.map(
+        "numbers",
+        Array.from({ length: items }, (_, index) => index),
+        async (item, index) =>
+          `${await ctx.step("one", (step) => act(ctx, `one ${item}`, step))} by ${index}`,
+        { concurrency: 20 },
+      ),
+  }),
+  workflow({
     name: "many",
     version: 1,
     onWorkerLoss: "resume",

@@ -49,6 +49,11 @@ export interface StepOptions<T = unknown> {
   readonly probe?: (context: ProbeContext) => ProbeAnswer<T> | Promise<ProbeAnswer<T>>;
 }
 
+export interface MapOptions {
+  /** Items that are carried at the same time, from 1 to 1,000; 10 by default. */
+  readonly concurrency?: number;
+}
+
 /** Handed to a workflow. Everything here is the same after a replay. */
 export interface WorkflowContext {
   readonly runId: string;
@@ -93,6 +98,18 @@ export interface WorkflowContext {
   sleep(until: Duration | Date, options?: { readonly name?: string }): Promise<void>;
   /** Parks the run until a signal of this name has come. One that came early is kept, and taken at once. */
   waitForSignal<T = unknown>(name: string, options?: SignalOptions<T>): Promise<SignalResult<T>>;
+  /**
+   * Runs a function for each item, and answers the results in the order of the items. Each item is a scope of its own, in
+   * which the calls of the function have their names for themselves: a map of 1,000 items makes 1,000 steps of one name.
+   * The first item that throws is what it throws, at once; no further one begins, and those that have begun go on.
+   * @param items at most 10,000, the same in every replay
+   */
+  map<Item, Result>(
+    name: string,
+    items: readonly Item[],
+    run: (item: Item, index: number) => Result | Promise<Result>,
+    options?: MapOptions,
+  ): Promise<Result[]>;
   /**
    * The first of several waits. The others stay open: what closes of them later is journaled, and closed at the latest
    * with the run. Promise.race over waits is refused, because a replay must find the same winner.

@@ -4,16 +4,19 @@ import type {
   ConsentOptions,
   DelegateOptions,
   Duration,
+  MapOptions,
   SignalOptions,
   StepContext,
   StepOptions,
 } from "@ghouls/core";
 import type { Calls, OpenCall } from "./calls.ts";
-import { whereAmI } from "./current-hop.ts";
+import { standIn, whereAmI, type Standing } from "./current-hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { understandJob, type Services } from "./job-options.ts";
+import { eachItem, understandMap } from "./map.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
+import { Scopes, itemScope } from "./scopes.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
 import {
   understandConsent,
@@ -25,6 +28,7 @@ import {
 
 /** What the calls of a workflow's code need of their hop. */
 export interface Asked {
+  readonly hop: Standing["hop"];
   readonly epoch: number;
   /** The longest that a step may take in an invocation of this function, in milliseconds. */
   readonly stepLimitMs: number;
@@ -58,6 +62,7 @@ type Call =
 /** The calls of `ctx` that have an identity: each is opened once, or refused with the fix. */
 export class Asking {
   readonly #hop: Asked;
+  readonly #scopes = new Scopes();
 
   constructor(hop: Asked) {
     this.#hop = hop;
@@ -96,6 +101,32 @@ export class Asking {
     return this.#wait("signal", () => understandSignal(name, options, this.#hop.now()));
   }
 
+  /** Runs a function for each item, in a scope of the item's own. */
+  map(
+    name: string,
+    items: readonly unknown[],
+    run: (item: unknown, index: number) => unknown,
+    options: MapOptions | undefined,
+  ): Promise<unknown[]> {
+    const inside = this.#insideOf("map", "");
+    if (inside !== undefined) return inside;
+    if (this.#hop.hasEnded()) {
+      this.#hop.askedLate();
+      return deferred<never>().promise;
+    }
+    const asked = understandMap(name, items, run, options);
+    if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
+    const place = this.#scopes.enter(scopeHere(), "map", asked.name);
+    if (place === undefined) return this.#refuse(refusal("duplicate_call", alreadyOpen("map", asked.name)));
+    const mapped = eachItem(asked, (item, index) => {
+      const where = { hop: this.#hop.hop, scope: itemScope(place.path, index), step: undefined };
+      return standIn(where, async () => run(item, index));
+    }).finally(place.leave);
+    // User code may leave it unawaited, like a call.
+    mapped.catch(() => undefined);
+    return mapped;
+  }
+
   /** Ends the run before its code asks for anything. */
   refuseAll(end: HopEnd): void {
     this.#hop.refuse(end);
@@ -127,15 +158,8 @@ export class Asking {
     }
     const asked = understand();
     if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
-    const id = this.#hop.calls.next(this.#hop.epoch, "", kind, asked.name);
-    if (id === undefined) {
-      return this.#refuse(
-        refusal(
-          "duplicate_call",
-          `a call "${asked.name}" is open already: give calls that run at the same time names of their own`,
-        ),
-      );
-    }
+    const id = this.#hop.calls.next(this.#hop.epoch, scopeHere(), kind, asked.name);
+    if (id === undefined) return this.#refuse(refusal("duplicate_call", alreadyOpen("call", asked.name)));
     const call: OpenCall = this.#hop.calls.open(
       id,
       "step" in asked
@@ -147,7 +171,7 @@ export class Asking {
   }
 
   /** Refuses a call inside of a step's function, which gets an answer, so that it can end. */
-  #insideOf(kind: CallKind | "restart", name: string): Promise<never> | undefined {
+  #insideOf(kind: CallKind | "restart" | "map", name: string): Promise<never> | undefined {
     const inside = whereAmI()?.step;
     if (inside === undefined) return undefined;
     const call = kind === "step" ? `ctx.step("${name.slice(0, 200)}")` : `ctx.${WRITTEN[kind]}`;
@@ -163,11 +187,21 @@ export class Asking {
   }
 }
 
+/** The scope in which the code that asks stands. */
+function scopeHere(): string {
+  return whereAmI()?.scope ?? "";
+}
+
+function alreadyOpen(what: "call" | "map", name: string): string {
+  return `a ${what} "${name}" is open already: give ${what}s that run at the same time names of their own, or call them in the items of a ctx.map`;
+}
+
 /** How a call is written. */
-const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart", string>> = {
+const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart" | "map", string>> = {
   consent: "consent",
   delegate: "delegate",
   sleep: "sleep",
   signal: "waitForSignal",
   restart: "restart",
+  map: "map",
 };

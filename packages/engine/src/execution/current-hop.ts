@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** Where user code stands: in which hop, and inside which step's function, if any. */
+/** Where user code stands: in which hop, in which scope of its code, and inside which step's function, if any. */
 export interface Standing {
   readonly hop: { fail(error: unknown): void };
+  /** Path of map items, "" at the top. */
+  readonly scope: string;
   readonly step: string | undefined;
 }
 

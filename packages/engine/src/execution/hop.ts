@@ -202,6 +202,7 @@ export class Hop {
   #invoke(input: unknown): void {
     const asking = new Asking({
       epoch: this.#claim.epoch,
+      hop: this,
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
       sources: Object.keys(this.#deps.decisionSources),
       services: this.#deps.delegation.services,
@@ -237,7 +238,7 @@ export class Hop {
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);
-    standIn({ hop: this, step: undefined }, body).then(
+    standIn({ hop: this, scope: "", step: undefined }, body).then(
       (output) => this.#decide({ kind: "returned", output }),
       (error: unknown) => this.#decide(failureOf(error)),
     );

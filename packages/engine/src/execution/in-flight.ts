@@ -55,7 +55,9 @@ export class InFlight {
     const startedMs = clock.monotonicMs();
     const log = deps.logFor(claim);
     const step = { call: call.id, claim, run, options, hopSignal, log, effects, triesBefore, invocation };
-    const carried = standIn({ hop: this.#hop, step: call.id.name }, () => liveStep(step, deps));
+    const carried = standIn({ hop: this.#hop, scope: call.id.scope, step: call.id.name }, () =>
+      liveStep(step, deps),
+    );
     void carried.then((end) => {
       this.#running -= 1;
       this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });

@@ -6,6 +6,7 @@ import {
   type ResolvedBackoff,
   type StepOptions,
 } from "@ghouls/core";
+import { MAX_NAME, isCallName } from "./call-name.ts";
 
 export interface ResolvedStepOptions {
   readonly tries: number;
@@ -18,7 +19,6 @@ export interface ResolvedStepOptions {
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_TRIES = 100;
 const KNOWN = new Set(["tries", "backoff", "timeout", "effect", "probe"]);
-const MAX_NAME = 200;
 
 /** Why a step cannot be called like this, or its options with defaults filled in. */
 export function resolveStep(
@@ -27,15 +27,7 @@ export function resolveStep(
   options: StepOptions | undefined,
   functionLimitMs: number,
 ): ResolvedStepOptions | string {
-  if (
-    typeof name !== "string" ||
-    name === "" ||
-    name.length > MAX_NAME ||
-    name.includes("\0") ||
-    !name.isWellFormed()
-  ) {
-    return `a step's name is a text of 1 to ${MAX_NAME} characters`;
-  }
+  if (!isCallName(name)) return `a step's name is a text of 1 to ${MAX_NAME} characters`;
   if (typeof run !== "function") return `step "${name}" has no function`;
   const unknown = Object.keys(options ?? {}).find((key) => !KNOWN.has(key));
   if (unknown !== undefined) {

@@ -14,6 +14,7 @@ import {
   type SignalOptions,
   wire,
 } from "@ghouls/core";
+import { MAX_NAME, isCallName } from "./call-name.ts";
 
 /** What a call waits for, as one hop has understood it. */
 export interface Wait {
@@ -63,7 +64,6 @@ const CONSENT_OPTIONS = new Set([
 ]);
 const SIGNAL_OPTIONS = new Set(["schema", "timeout"]);
 const DECIDER = /^(?:role|user):[\x21-\x7e]{1,200}$/;
-const MAX_NAME = 200;
 const MAX_DECIDERS = 100;
 
 /** What a wait call can be, or why it cannot: a sentence with the fix. */
@@ -196,15 +196,7 @@ export function understood(
   known: ReadonlySet<string>,
   read: (name: string) => Understood,
 ): Understood {
-  if (
-    typeof name !== "string" ||
-    name === "" ||
-    name.length > MAX_NAME ||
-    name.includes("\0") ||
-    !name.isWellFormed()
-  ) {
-    return `the name of a ${kind} is a text of 1 to ${MAX_NAME} characters`;
-  }
+  if (!isCallName(name)) return `the name of a ${kind} is a text of 1 to ${MAX_NAME} characters`;
   const what = `${kind} "${name}"`;
   if (options !== undefined && (typeof options !== "object" || options === null))
     return `${what}: its options are an object`;

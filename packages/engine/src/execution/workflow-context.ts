@@ -7,6 +7,7 @@ import {
   type DelegateResult,
   type Jsonified,
   type Logger,
+  type MapOptions,
   type Service,
   type SignalOptions,
   type SignalResult,
@@ -35,7 +36,7 @@ export function workflowContext(source: ContextSource): WorkflowContext {
   const { runId, agent, requestedBy, deadlineAt, journalBytes } = source.claim;
   // A step's result above the cap is refused where it is written; what a run waited for came without asking it.
   if (journalBytes > MAX_JOURNAL_BYTES) source.asking.refuseAll(refusal("too_large", FULL));
-  const stream = new RandomStream(runId, source.claim.epoch, "");
+  const streams = new RandomStreams(runId, source.claim.epoch);
   return {
     runId,
     agent,
@@ -55,12 +56,43 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     sleep: (until, options) => source.asking.sleep(until, options) as Promise<void>,
     waitForSignal: <T>(name: string, options?: SignalOptions<T>) =>
       source.asking.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,
+    map: <Item, Result>(
+      name: string,
+      items: readonly Item[],
+      run: (item: Item, index: number) => Result | Promise<Result>,
+      options?: MapOptions,
+    ) =>
+      source.asking.map(name, items, run as (item: unknown, index: number) => unknown, options) as Promise<
+        Result[]
+      >,
     first,
     restart: (input) => source.asking.restart(input),
     now: () => new Date(source.now()),
-    random: () => outsideOfSteps("random", () => stream.random()),
-    uuid: () => outsideOfSteps("uuid", () => stream.uuid()),
+    random: () => outsideOfSteps("random", () => streams.here().random()),
+    uuid: () => outsideOfSteps("uuid", () => streams.here().uuid()),
   };
+}
+
+/** The run's own chance: a stream for each scope, because items of a map draw at the same time. */
+class RandomStreams {
+  readonly #runId: string;
+  readonly #epoch: number;
+  readonly #streams = new Map<string, RandomStream>();
+
+  constructor(runId: string, epoch: number) {
+    this.#runId = runId;
+    this.#epoch = epoch;
+  }
+
+  /** Of the scope in which the code that draws stands. */
+  here(): RandomStream {
+    const scope = whereAmI()?.scope ?? "";
+    const known = this.#streams.get(scope);
+    if (known !== undefined) return known;
+    const made = new RandomStream(this.#runId, this.#epoch, scope);
+    this.#streams.set(scope, made);
+    return made;
+  }
 }
 
 /** Entries are resolved one at a time, and the code comes to rest after each: whichever is first is so in every replay. */

@@ -1,0 +1,13 @@
+/** The most that a name may have, in UTF-16 units. */
+export const MAX_NAME = 200;
+
+/** Whether something can name a call: the ledger keeps no NUL, and no half of a character. */
+export function isCallName(name: unknown): name is string {
+  return (
+    typeof name === "string" &&
+    name !== "" &&
+    name.length <= MAX_NAME &&
+    !name.includes("\0") &&
+    name.isWellFormed()
+  );
+}
