@@ -82,6 +82,13 @@ test("a bench says how late timers come, and none comes early", () => {
   expect(lateness.maxMs).toBeGreaterThanOrEqual(lateness.p99Ms);
 });
 
+test("a bench says what a hop costs by the length of its journal", () => {
+  const { hops, options } = report;
+  expect(hops.entries).toBe(options.entries);
+  expect(hops.long.min).toBeGreaterThan(0);
+  expect(hops.short.min).toBeGreaterThan(0);
+});
+
 test("a bench says what the reconciler's looks cost beside parked runs, and brings back those that are due", () => {
   const { parked, options } = report;
   expect([parked.parked, parked.due]).toEqual([options.parked, options.parked / 10]);

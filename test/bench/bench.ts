@@ -5,6 +5,7 @@ import { watchParent } from "../../packages/local/src/parent.ts";
 import { countEndings, type Endings } from "./endings.ts";
 import { grow } from "./growth.ts";
 import { HELP, readOptions, type Options } from "./options.ts";
+import { measureHops } from "./hop-cost.ts";
 import { measureLateness } from "./lateness.ts";
 import { measureParked } from "./parked.ts";
 import { startParts, type Parts } from "./parts.ts";
@@ -61,6 +62,8 @@ async function measure(
   const before = await stage(bench, sizes, options.rounds, say);
   say(`setting ${options.timers} timers`);
   const lateness = await measureLateness(bench);
+  say(`writing journals of ${options.entries} entries`);
+  const hops = await measureHops(bench);
   say(`adding ${options.finished} finished and ${options.waiting} waiting runs`);
   await grow(parts, options.finished, options.waiting);
   const after = await stage(bench, sizes, options.grownRounds, say);
@@ -75,6 +78,7 @@ async function measure(
     after,
     growth: growthOf(before, after),
     lateness,
+    hops,
     parked,
     seconds: (performance.now() - started) / 1_000,
   };

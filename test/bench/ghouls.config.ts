@@ -36,13 +36,31 @@ const nap = workflow({
   },
 });
 
+/** Its last hop replays as many entries as it is told, and sleeps before it, so that it is a hop of its own. */
+const long = workflow({
+  name: "long",
+  version: 1,
+  onWorkerLoss: "resume",
+  input: z.null(),
+  async run(ctx) {
+    const entries = Number(process.env["BENCH_ENTRIES"] ?? 5_000);
+    await ctx.map(
+      "entries",
+      Array.from({ length: entries }, (_, index) => index),
+      (index) => ctx.step("one", () => index),
+    );
+    await ctx.sleep("2s");
+    return null;
+  },
+});
+
 const served = {
   concurrency: Number(process.env["BENCH_WORKERS"] ?? 2),
   batchSize: Number(process.env["BENCH_BATCH"] ?? 5),
 };
 
 export default defineConfig({
-  workflows: [zeroStep, tenStep, nap],
+  workflows: [zeroStep, tenStep, nap, long],
   // No worker serves "idle": there admission is measured by itself.
   queues: { runs: served, idle: {} },
 });

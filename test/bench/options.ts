@@ -19,6 +19,8 @@ export interface Options {
   readonly waiting: number;
   /** Timers whose lateness is measured. */
   readonly timers: number;
+  /** Journal entries of the runs whose hops are measured. */
+  readonly entries: number;
   /** Runs that stand in waits. */
   readonly parked: number;
   /** Runs that are counted one after another, of each workflow. */
@@ -38,6 +40,7 @@ const FULL = {
   finished: 200_000,
   waiting: 50_000,
   timers: 500,
+  entries: 5_000,
   parked: 100_000,
   counted: 50,
 };
@@ -52,6 +55,7 @@ const QUICK: Readonly<Record<Name, number>> = {
   finished: 2_000,
   waiting: 500,
   timers: 20,
+  entries: 200,
   parked: 400,
   counted: 10,
 };
@@ -68,6 +72,7 @@ const SAYS: Readonly<Record<Name, string>> = {
   finished: "finished runs of the growth",
   waiting: "waiting runs of the growth: queued, and not due",
   timers: "timers of two seconds whose lateness is measured",
+  entries: "journal entries of the runs whose hops are measured",
   parked: "parked runs beside which the reconciler's looks are measured",
   counted: "runs whose statements are counted one after another",
 };
@@ -120,6 +125,7 @@ export function readOptions(args: readonly string[]): Options | "help" {
     finished: number("finished"),
     waiting: number("waiting"),
     timers: number("timers"),
+    entries: number("entries"),
     parked: number("parked"),
     counted: number("counted"),
     json: values["json"] === true,

@@ -163,6 +163,7 @@ function cleanEnvironment(options: Options): NodeJS.ProcessEnv {
     ...process.env,
     BENCH_WORKERS: String(options.workers),
     BENCH_BATCH: String(options.batch),
+    BENCH_ENTRIES: String(options.entries),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { HopCost } from "./hop-cost.ts";
 import type { Lateness } from "./lateness.ts";
 import type { Parked } from "./parked.ts";
 import type { Latency, Phase, Round } from "./phases.ts";
@@ -43,6 +44,7 @@ export interface Report {
   /** Medians after the growth, as a share of those before it; 1 is no change. */
   readonly growth: Readonly<Record<keyof Summary, number>> & { readonly p50: number };
   readonly lateness: Lateness;
+  readonly hops: HopCost;
   readonly parked: Parked;
   readonly seconds: number;
 }

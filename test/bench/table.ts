@@ -48,6 +48,7 @@ export function table(report: Report): string {
     ...timeTable(report),
     "",
     `${report.lateness.timers} timers of 2 s, ${report.options.rate} set a second, came late by ${report.lateness.p50Ms.toFixed(0)} ms (p50), ${report.lateness.p99Ms.toFixed(0)} ms (p99), ${report.lateness.maxMs.toFixed(0)} ms at most`,
+    `a hop that replays ${report.hops.entries} entries and settles takes ${report.hops.long.median.toFixed(0)} ms (${report.hops.long.min.toFixed(0)}-${report.hops.long.max.toFixed(0)}), with one entry ${report.hops.short.median.toFixed(0)} ms`,
     "",
     `Looks of the reconciler beside ${report.parked.parked} parked runs of which none is due, ms: median (min to max)`,
     ...grid(
