@@ -104,6 +104,14 @@ create table ghouls.checkpoints ( -- r, owner migrator
   journal_digest text not null,
   created_at timestamp with time zone not null
 );
+create table ghouls.child_ends ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  parent_run_id uuid not null,
+  ended_at timestamp with time zone not null,
+  next_look_at timestamp with time zone not null,
+  looks integer not null default 0
+);
 create table ghouls.consent_decisions ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -187,6 +195,13 @@ create table ghouls.doctor_attempts ( -- v, owner migrator
   status text,
   attempt_id uuid,
   attempt_status text
+);
+create table ghouls.doctor_children ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  child_run_id uuid,
+  child_status text
 );
 create table ghouls.doctor_contradicted_attempts ( -- v, owner migrator
   tenant_id text,
@@ -379,7 +394,11 @@ create table ghouls.runs ( -- r, owner migrator
   workflow_absent_since timestamp with time zone,
   epoch integer not null default 0,
   journal_start integer not null default 0,
-  starts_at timestamp with time zone
+  starts_at timestamp with time zone,
+  parent_run_id uuid,
+  parent_arm_id uuid,
+  parent_close text,
+  children integer not null default 0
 );
 create table ghouls.signals ( -- r, owner migrator
   tenant_id text not null,
@@ -424,7 +443,7 @@ alter table ghouls.api_keys add constraint api_keys_tenant_id_check CHECK ((tena
 alter table ghouls.arms add constraint arms_arm_id_key UNIQUE (arm_id);
 alter table ghouls.arms add constraint arms_closed CHECK ((num_nulls(closed_at, closing) <> 1));
 alter table ghouls.arms add constraint arms_closing_check CHECK ((closing = ANY (ARRAY['fact'::text, 'step'::text, 'restart'::text, 'ended'::text])));
-alter table ghouls.arms add constraint arms_owner_check CHECK ((owner = ANY (ARRAY['consent'::text, 'delegate'::text, 'signal'::text, 'timer'::text])));
+alter table ghouls.arms add constraint arms_owner_check CHECK ((owner = ANY (ARRAY['consent'::text, 'delegate'::text, 'child'::text, 'signal'::text, 'timer'::text])));
 alter table ghouls.arms add constraint arms_pkey PRIMARY KEY (tenant_id, run_id, arm_id);
 alter table ghouls.arms add constraint arms_retry CHECK (((kind = 'step'::text) = (tries IS NOT NULL)));
 alter table ghouls.arms add constraint arms_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
@@ -458,6 +477,8 @@ alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY 
 alter table ghouls.checkpoints add constraint checkpoints_generation_check CHECK ((generation >= 1));
 alter table ghouls.checkpoints add constraint checkpoints_pkey PRIMARY KEY (tenant_id, run_id, generation);
 alter table ghouls.checkpoints add constraint checkpoints_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
+alter table ghouls.child_ends add constraint child_ends_looks_check CHECK ((looks >= 0));
+alter table ghouls.child_ends add constraint child_ends_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.consent_decisions add constraint consent_decisions_comment CHECK (((comment_text IS NULL) OR (comment_digest IS NOT NULL)));
 alter table ghouls.consent_decisions add constraint consent_decisions_pkey PRIMARY KEY (tenant_id, run_id, consent_id, subject);
 alter table ghouls.consent_decisions add constraint consent_decisions_tenant_id_run_id_consent_id_fkey FOREIGN KEY (tenant_id, run_id, consent_id) REFERENCES ghouls.consents(tenant_id, run_id, consent_id);
@@ -472,7 +493,7 @@ alter table ghouls.consents add constraint consents_source CHECK (((source IS NU
 alter table ghouls.consents add constraint consents_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'GRANTED'::text, 'DENIED'::text, 'EXPIRED'::text, 'CANCELLED'::text])));
 alter table ghouls.consents add constraint consents_tenant_id_run_id_arm_id_fkey FOREIGN KEY (tenant_id, run_id, arm_id) REFERENCES ghouls.arms(tenant_id, run_id, arm_id);
 alter table ghouls.containment_items add constraint containment_items_acknowledged CHECK ((num_nulls(acknowledged_at, acknowledged_by) <> 1));
-alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text, 'attempt'::text])));
+alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text, 'attempt'::text, 'child'::text])));
 alter table ghouls.containment_items add constraint containment_items_pkey PRIMARY KEY (tenant_id, run_id, kind, key);
 alter table ghouls.containment_items add constraint containment_items_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.deliveries add constraint deliveries_cause_check CHECK ((cause = ANY (ARRAY['admitted'::text, 'resumed'::text, 'continued'::text, 'recovered'::text, 'contain'::text])));
@@ -502,6 +523,7 @@ alter table ghouls.journal add constraint journal_result CHECK (((result_text IS
 alter table ghouls.journal add constraint journal_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number);
 alter table ghouls.runs add constraint runs_attention CHECK ((num_nulls(attention_reason, attention_at) <> 1));
+alter table ghouls.runs add constraint runs_children_check CHECK ((children >= 0));
 alter table ghouls.runs add constraint runs_contained CHECK (((status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) OR (open_items = 0)));
 alter table ghouls.runs add constraint runs_enqueue_seq_check CHECK ((enqueue_seq >= 1));
 alter table ghouls.runs add constraint runs_epoch_check CHECK ((epoch >= 0));
@@ -519,6 +541,8 @@ alter table ghouls.runs add constraint runs_losses_check CHECK ((losses >= 0));
 alter table ghouls.runs add constraint runs_on_worker_loss_check CHECK ((on_worker_loss = ANY (ARRAY['resume'::text, 'fail'::text])));
 alter table ghouls.runs add constraint runs_open_items_check CHECK ((open_items >= 0));
 alter table ghouls.runs add constraint runs_output CHECK ((((output_text IS NULL) OR (output_digest IS NOT NULL)) AND ((output_digest IS NULL) OR (status = ANY (ARRAY['COMPLETING'::text, 'DONE'::text])))));
+alter table ghouls.runs add constraint runs_parent CHECK ((num_nulls(parent_run_id, parent_arm_id, parent_close) = ANY (ARRAY[0, 3])));
+alter table ghouls.runs add constraint runs_parent_close_check CHECK ((parent_close = ANY (ARRAY['cancel'::text, 'wait'::text, 'abandon'::text])));
 alter table ghouls.runs add constraint runs_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.runs add constraint runs_priority_check CHECK (((priority >= 0) AND (priority <= 9)));
 alter table ghouls.runs add constraint runs_quarantine CHECK ((num_nulls(quarantine_reason, quarantined_at) <> 1));
@@ -553,6 +577,8 @@ CREATE UNIQUE INDEX attempts_of_call ON ghouls.attempts USING btree (tenant_id, 
 CREATE UNIQUE INDEX attempts_pkey ON ghouls.attempts USING btree (tenant_id, run_id, attempt_id);
 CREATE UNIQUE INDEX audit_pkey ON ghouls.audit USING btree (tenant_id, run_id, audit_id);
 CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_id, run_id, generation);
+CREATE INDEX child_ends_due ON ghouls.child_ends USING btree (next_look_at, run_id);
+CREATE UNIQUE INDEX child_ends_pkey ON ghouls.child_ends USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX consent_decisions_pkey ON ghouls.consent_decisions USING btree (tenant_id, run_id, consent_id, subject);
 CREATE UNIQUE INDEX consents_consent_id_key ON ghouls.consents USING btree (consent_id);
 CREATE INDEX consents_newest ON ghouls.consents USING btree (tenant_id, created_at DESC, consent_id DESC);
@@ -581,6 +607,7 @@ CREATE INDEX runs_by_workflow ON ghouls.runs USING btree (tenant_id, workflow_na
 CREATE INDEX runs_endable ON ghouls.runs USING btree (created_at) WHERE ((status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text])) AND (open_items = 0));
 CREATE UNIQUE INDEX runs_idempotency_key ON ghouls.runs USING btree (tenant_id, idempotency_key);
 CREATE INDEX runs_newest ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC);
+CREATE UNIQUE INDEX runs_of_arm ON ghouls.runs USING btree (tenant_id, parent_run_id, parent_arm_id) WHERE (parent_run_id IS NOT NULL);
 CREATE UNIQUE INDEX runs_pkey ON ghouls.runs USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX runs_run_id_key ON ghouls.runs USING btree (run_id);
 CREATE INDEX runs_with_attention ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC) WHERE ((attention_at IS NOT NULL) OR (quarantined_at IS NOT NULL));
@@ -642,6 +669,33 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.contain_children()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  acting integer;
+begin
+  insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, created_at, next_look_at)
+    select child.tenant_id, child.parent_run_id, 'child', child.run_id::text, arm.seq, child.run_id,
+      'run ' || child.run_id, ghouls.clock(), ghouls.clock()
+    from ghouls.runs child
+    join ghouls.arms arm on arm.tenant_id = child.tenant_id and arm.run_id = child.parent_run_id
+      and arm.arm_id = child.parent_arm_id
+    where child.tenant_id = new.tenant_id and child.parent_run_id = new.run_id and child.parent_close <> 'abandon'
+      and child.status not in ('DONE', 'FAILED', 'CANCELLED')
+    on conflict (tenant_id, run_id, kind, key) do nothing;
+  get diagnostics acting = row_count;
+  if acting > 0 then
+    new.open_items := new.open_items + acting;
+    if new.status in ('DONE', 'FAILED') then
+      new.status := case new.status when 'DONE' then 'COMPLETING' else 'FAILING' end;
+      new.finished_at := null;
+    end if;
+  end if;
+  return new;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.keep_terminal_run()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -662,17 +716,31 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.tell_parent()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into ghouls.child_ends (tenant_id, run_id, parent_run_id, ended_at, next_look_at)
+    values (new.tenant_id, new.run_id, new.parent_run_id, new.finished_at, ghouls.clock())
+    on conflict (tenant_id, run_id) do nothing;
+  return null;
+end
+$function$; -- owner migrator
 
 -- triggers
-CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.close_waits();
+CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN ((((new.generation > 0) OR (new.children > 0)) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.close_waits();
 CREATE TRIGGER contain_attempts BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_attempts();
+CREATE TRIGGER contain_children BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.children > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_children();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
+CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.parent_run_id IS NOT NULL) AND (new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.tell_parent();
 
 -- comments
 comment on function ghouls.clock() is 'The only time that the protocol knows. Tests replace it.';
 comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
 comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on table ghouls.audit is 'Operators acts, append only.';
+comment on table ghouls.child_ends is 'Children that have ended, until their parents know. Written under the lock of the child alone, so it has no reference to either.';
 comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
@@ -685,8 +753,11 @@ comment on table column ghouls.attempts.service_digest is 'Of what identifies it
 comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';
 comment on table column ghouls.attempts.unsent is 'Whoever holds the token says that nothing of its submission was sent.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
+comment on table column ghouls.runs.children is 'How many runs it has started.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
+comment on table column ghouls.runs.parent_arm_id is 'The arm on which its parent waits for it.';
+comment on table column ghouls.runs.parent_close is 'What becomes of it when its parent ends.';
 comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, or its last restart; null: its admission.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
 
@@ -697,11 +768,13 @@ grant insert, select, update on table arms to application;
 grant insert, select, update on table attempts to application;
 grant insert, select on table audit to application;
 grant insert, select on table checkpoints to application;
+grant delete, insert, select, update on table child_ends to application;
 grant insert, select on table consent_decisions to application;
 grant insert, select, update on table consents to application;
 grant insert, select, update on table containment_items to application;
 grant insert, select, update on table deliveries to application;
 grant select on table doctor_attempts to application;
+grant select on table doctor_children to application;
 grant select on table doctor_contradicted_attempts to application;
 grant select on table doctor_ended_waits to application;
 grant select on table doctor_endings to application;
@@ -726,4 +799,6 @@ grant insert, select, update on table workflows to application;
 grant execute on function clock to public;
 grant execute on function close_waits to public;
 grant execute on function contain_attempts to public;
+grant execute on function contain_children to public;
 grant execute on function keep_terminal_run to public;
+grant execute on function tell_parent to public;

@@ -93,6 +93,7 @@ export function inhabit(
     // Engine 1 had none: its relay published.
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),
     decisionSources: {},
+    queues: ["runs"],
     delegation: {
       services: {},
       egress: createDirectEgress({ services: {}, origins: [] }),

@@ -279,6 +279,7 @@ test("the next look reads one entry of each index, whatever the number of waitin
       "arms by arms_due",
       "consents by consents_to_look_up",
       "attempts by attempts_due",
+      "child_ends by child_ends_due",
       "runs by runs_by_deadline",
       "runs by runs_endable",
     ]),

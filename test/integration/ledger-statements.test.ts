@@ -27,6 +27,7 @@ const SYSTEM = [
   "attempts.due",
   "attempts.read-for-callback",
   "attempts.submitter-ended",
+  "children.due",
   "runs.overdue",
   "deliveries.expired-holds",
   "deliveries.lapsed",

@@ -162,6 +162,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
     publisher,
     decisionSources: options.decisionSources ?? {},
+    queues: ["runs", "rites"],
     delegation: {
       services: options.services ?? {},
       egress: createDirectEgress({ services: options.services ?? {}, origins: options.origins ?? [] }),
@@ -247,7 +248,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       return view;
     },
     reset: async () => {
-      await db.admin("truncate ghouls.runs cascade");
+      await db.admin("truncate ghouls.runs, ghouls.child_ends cascade");
       for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
         for (const [name, received] of messages) {
           for (const message of received) await queue.delete(name, message.receiptHandle);

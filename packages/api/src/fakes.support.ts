@@ -54,6 +54,7 @@ const ADMITTED: wire.Admitted = {
 };
 
 const VIEW: wire.RunView = {
+  parentRunId: null,
   runId: RUN_ID,
   workflow: WORKFLOW,
   status: "DONE",

@@ -49,6 +49,7 @@ const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = {
   too_many_signals: { status: 429, title: "Too many signals", retryAfterSeconds: 60 },
   attempt_settled: { status: 409, title: "Attempt settled" },
   attempt_under_way: { status: 409, title: "Attempt under way", retryAfterSeconds: 60 },
+  child_open: { status: 409, title: "Child open" },
   wrong_transaction: INTERNAL,
   configuration_invalid: INTERNAL,
   schema_outdated: INTERNAL,

@@ -36,6 +36,7 @@ export const SUMMARY = {
   enqueueSeq: 1,
   steps: 1,
   errorCode: null as string | null,
+  parentRunId: null as string | null,
   attention: null as { reason: string; at: string } | null,
   quarantine: null,
   pausedAt: null,

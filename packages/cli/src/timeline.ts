@@ -33,5 +33,6 @@ function stepText(entry: Extract<wire.TimelineEntry, { kind: "step" }>): string 
   const use = entry.nth === 1 ? "" : ` (use ${entry.nth})`;
   const tries = entry.tries === 1 ? "" : ` after ${entry.tries} tries`;
   const took = Date.parse(entry.at) - Date.parse(entry.startedAt);
-  return `${entry.call} "${entry.name}"${use} ${entry.outcome === "ok" ? "done" : "failed"}${tries}, ${took} ms`;
+  const where = entry.scope === "" ? "" : ` in ${entry.scope}`;
+  return `${entry.call} "${entry.name}"${use}${where} ${entry.outcome === "ok" ? "done" : "failed"}${tries}, ${took} ms`;
 }

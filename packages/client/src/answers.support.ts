@@ -32,6 +32,7 @@ export function viewOf(status: string) {
     enqueueSeq: 1,
     steps: 0,
     errorCode: null,
+    parentRunId: null,
     attention: null,
     quarantine: null,
     pausedAt: null,

@@ -237,6 +237,7 @@ describe("watch", () => {
     const step = (ordinal: number) => ({
       kind: "step",
       call: "step",
+      scope: "",
       at: AT,
       enqueueSeq: 1,
       ordinal,

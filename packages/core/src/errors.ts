@@ -23,6 +23,7 @@ export const ERROR_CODES = [
   "too_many_signals",
   "attempt_settled",
   "attempt_under_way",
+  "child_open",
   "wrong_transaction",
   // configuration
   "configuration_invalid",

@@ -13,6 +13,8 @@ export interface WorkflowPin {
 export interface Run {
   readonly tenantId: string;
   readonly runId: string;
+  /** The run that has started it, if one has. */
+  readonly parentRunId: string | null;
   readonly idempotencyKey: string | null;
   readonly workflow: WorkflowPin;
   readonly queue: string;

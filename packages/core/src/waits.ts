@@ -1,7 +1,8 @@
 import type * as z from "zod";
 import type { Duration } from "./duration.ts";
 import type { JobError } from "./services.ts";
-import type { AttemptStatus, ConsentStatus } from "./transitions.ts";
+import type { RunFailure } from "./run.ts";
+import type { AttemptStatus, ConsentStatus, RunStatus } from "./transitions.ts";
 
 /** What expiry means for a consent that nobody has decided. */
 export const ON_EXPIRY = ["expire", "grant", "deny"] as const;
@@ -83,13 +84,38 @@ export type DelegateResult<T = unknown> =
   /** "DEADLINE": its time was over, and it is proven that nothing of it acts. "CANCELLED": the same by the service's word, or by an operator's. */
   | { readonly outcome: "CANCELLED" | "DEADLINE"; readonly attemptId: string };
 
+/** What becomes of a child that has not ended when its parent does. */
+export const PARENT_CLOSE = ["cancel", "wait", "abandon"] as const;
+export type ParentClose = (typeof PARENT_CLOSE)[number];
+
+export interface ChildOptions {
+  /** Names the call, and so tells children of one workflow that run at the same time apart; the workflow's name by default. */
+  readonly name?: string;
+  /**
+   * "cancel", the default: a child that has not ended is cancelled with its parent, which ends when it has. "wait": the parent
+   * ends when the child has ended by itself. "abandon": the child goes on alone.
+   */
+  readonly parentClose?: ParentClose;
+  /** One of the configuration's queues; the workflow's own by default. */
+  readonly queue?: string;
+  /** From 0 to 9; the parent's by default. */
+  readonly priority?: number;
+}
+
+/** How a child ended. */
+export type ChildResult<T = unknown> =
+  | { readonly outcome: "DONE"; readonly runId: string; readonly result: T }
+  | { readonly outcome: "FAILED"; readonly runId: string; readonly error: RunFailure }
+  | { readonly outcome: "CANCELLED"; readonly runId: string };
+
 /** Why a run is parked: by the first open arm in this order (design.md §3, Park). */
-export const ARM_OWNERS = ["consent", "delegate", "signal", "timer"] as const;
+export const ARM_OWNERS = ["consent", "delegate", "child", "signal", "timer"] as const;
 export type ArmOwner = (typeof ARM_OWNERS)[number];
 
 const PARKED_AS = {
   consent: "AWAITING_CONSENT",
   delegate: "AWAITING_DELEGATE",
+  child: "AWAITING_CHILD",
   signal: "AWAITING_SIGNAL",
   timer: "AWAITING_TIMER",
 } as const satisfies Record<ArmOwner, string>;
@@ -201,6 +227,14 @@ export interface ArmFact {
     /** Of that text. */
     readonly digest: string | null;
   };
+  /** Of its child. Output or error as they are stored. */
+  readonly child?: {
+    readonly runId: string;
+    readonly status: RunStatus;
+    readonly text: string | null;
+    /** Of that text. */
+    readonly digest: string | null;
+  };
   /** Signals of its name that nobody has consumed, the oldest first. Payloads as they are stored. */
   readonly signals?: readonly {
     readonly signalId: string;
@@ -238,6 +272,7 @@ export function closingsOf(facts: readonly ArmFact[]): ArmClosing[] {
       ];
     }
     if (fact.attempt !== undefined) return attemptClosing(armId, fact.attempt);
+    if (fact.child !== undefined) return childClosing(armId, fact.child);
     const signal = fact.signals?.find(({ signalId }) => !taken.has(signalId));
     if (signal !== undefined) {
       taken.add(signal.signalId);
@@ -259,5 +294,14 @@ function attemptClosing(armId: string, attempt: NonNullable<ArmFact["attempt"]>)
   ];
   if (status === "SUCCEEDED" || status === "FAILED") return close({ outcome: status, report, digest });
   if (status === "CANCELLED") return close({ outcome: overdue ? "DEADLINE" : "CANCELLED" });
+  return [];
+}
+
+/** A child closes its arm once it has ended. */
+function childClosing(armId: string, child: NonNullable<ArmFact["child"]>): ArmClosing[] {
+  const { runId, status, text, digest } = child;
+  const close = (rest: object): ArmClosing[] => [{ armId, resultText: JSON.stringify({ runId, ...rest }) }];
+  if (status === "DONE" || status === "FAILED") return close({ outcome: status, text, digest });
+  if (status === "CANCELLED") return close({ outcome: status });
   return [];
 }

@@ -5,6 +5,8 @@ import type { Backoff } from "./retry.ts";
 import type { Logger } from "./ports.ts";
 import type { Service } from "./services.ts";
 import type {
+  ChildOptions,
+  ChildResult,
   ConsentOptions,
   ConsentResult,
   DelegateOptions,
@@ -91,6 +93,16 @@ export interface WorkflowContext {
     request: Request,
     options?: DelegateOptions,
   ): Promise<DelegateResult<Result>>;
+  /**
+   * Starts another run, at once, and parks this one until that has ended. It is the same run for every hop and loss, under
+   * the authority of this one.
+   * @param workflow one of the configuration's `workflows`
+   */
+  child<Input, Output, Asked>(
+    workflow: WorkflowDefinition<Input, Output, Asked>,
+    input: Asked,
+    options?: ChildOptions,
+  ): Promise<ChildResult<Jsonified<Output>>>;
   /**
    * Parks the run for this long, or until this moment. Two sleeps of the same length at the same time need names.
    * @param until a duration such as "3d", counted from `ctx.now()`

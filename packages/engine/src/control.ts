@@ -46,6 +46,7 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
       const found = await openItem(key, item);
       if (found === undefined) throw absent();
       const { kind, key: itemKey } = found;
+      if (kind === "child") throw childOpen(itemKey);
       const answer = await ledger.items.acknowledge(
         key,
         { kind, key: itemKey, by: "operator", words: reason },
@@ -58,6 +59,13 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
       return { runId, item, openItems: answer.openItems, status };
     },
   };
+}
+
+/** Nobody's word ends another run: its own end does. */
+function childOpen(childRunId: string): GhoulsError {
+  return new GhoulsError("child_open", `child ${childRunId} has not ended, and no word can say that it has`, {
+    fix: `Cancel it, or settle its own items: \`ghouls show ${childRunId}\` lists them.`,
+  });
 }
 
 function absent(): GhoulsError {

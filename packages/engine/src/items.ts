@@ -10,7 +10,7 @@ export function itemView(item: ContainmentItem): wire.ContainmentItem {
   return {
     id: itemId(item),
     kind: item.kind,
-    subject: item.kind === "worker" ? item.worker : callOf(item.key),
+    subject: item.kind === "worker" || item.kind === "child" ? item.worker : callOf(item.key),
     enqueueSeq: item.seq,
     overAt: item.overAt?.toISOString() ?? null,
     createdAt: item.createdAt.toISOString(),

@@ -43,6 +43,7 @@ function summaryOf(run: Run): wire.RunSummary {
     value === null ? null : { reason: value.reason, at: value.at.toISOString() };
   return {
     runId: run.runId,
+    parentRunId: run.parentRunId,
     workflow: run.workflow,
     status: run.status,
     queue: run.queue,
@@ -75,12 +76,14 @@ async function viewOf(
     stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
   return {
     ...summaryOf(run),
-    waits: arms.map(({ call: { kind, name }, dueAt, consentId, attemptId }) => ({
+    waits: arms.map(({ call: { kind, name, scope }, dueAt, consentId, attemptId, childRunId }) => ({
       kind,
       name,
+      scope,
       dueAt: iso(dueAt),
       consentId,
       attemptId,
+      childRunId,
     })),
     input: await read(run.inputText, "input"),
     output: await read(run.outputText, "output"),
@@ -105,6 +108,7 @@ function timelineOf(
       ordinal: entry.ordinal,
       call: entry.kind,
       name: entry.name,
+      scope: entry.scope,
       nth: entry.nth,
       outcome: entry.outcome,
       tries: entry.tries,

@@ -45,7 +45,7 @@ export interface ControlService {
   clear(principal: Principal, runId: string, reason: string): Promise<wire.Cleared>;
   /**
    * An operator's audited word that an item is settled.
-   * @throws GhoulsError not_found (no such run, or no such open item), attempt_under_way (the job of the item may still be sent)
+   * @throws GhoulsError not_found (no such run, or no such open item), attempt_under_way (the job of the item may still be sent), child_open (the item is a child's)
    */
   resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved>;
 }

@@ -7,6 +7,7 @@ export type { Attempt, AttemptKey, ListedAttempt } from "./attempts/attempt.ts";
 export type { ConnectionOptions, ConnectionSource } from "./connection/connections.ts";
 export type { DatabaseOptions, Executor, Row } from "./connection/database.ts";
 export type { CancelAnswer } from "./containment/cancellations.ts";
+export type { RunKey } from "./containment/endings.ts";
 export type { DecideAnswer, ListedConsent, StoredConsent, StoredDecision } from "./waits/consents.ts";
 export type { OverdueRun } from "./waits/deadlines.ts";
 export type { Checkpoint, NextDelivery } from "./hops/handovers.ts";

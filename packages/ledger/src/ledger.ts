@@ -18,6 +18,8 @@ import * as keys from "./keys.ts";
 import * as lookUps from "./waits/look-ups.ts";
 import * as losses from "./hops/losses.ts";
 import * as admissions from "./admission/admissions.ts";
+import * as childEnds from "./children/ends.ts";
+import * as childStarts from "./children/starts.ts";
 import * as claims from "./hops/claims.ts";
 import * as journal from "./hops/journal.ts";
 import { readNextLook } from "./next-look.ts";
@@ -176,6 +178,16 @@ export function openLedger(options: LedgerOptions) {
       askToCancel: bind(database, answers.askToCancel),
       change: opening(database, beforeOpening, answers.changeAttempt),
       keepContradiction: bind(database, answers.keepContradiction),
+    },
+    children: {
+      /** One open thing becomes two: the claim that starts it has a look ahead already. */
+      startIfClaimed: bind(database, childStarts.startChildIfClaimed),
+      ends: bind(database, childEnds.readChildEnds),
+      /** By whoever has seen the end, which has a look ahead. */
+      tellParent: bind(database, childEnds.tellParent),
+      toCancel: bind(database, childEnds.readChildrenToCancel),
+      /** By the containment of its parent, which has found it. */
+      cancel: bind(database, cancellations.cancelRun),
     },
     signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },

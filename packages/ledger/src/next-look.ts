@@ -70,6 +70,11 @@ from (
   order by t.next_look_at
   limit 1)
   union all
+  (select e.next_look_at
+  from ghouls.child_ends e
+  order by e.next_look_at
+  limit 1)
+  union all
   (select run.deadline_at
   from ghouls.runs run
   where run.deadline_at is not null and run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null

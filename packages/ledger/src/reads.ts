@@ -12,7 +12,7 @@ import type { Executor, Row } from "./connection/database.ts";
 import { rows, type RowOf } from "./sql/rows.ts";
 import { readStatement } from "./sql/statement.ts";
 
-const RUN = `run.tenant_id, run.run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
+const RUN = `run.tenant_id, run.run_id, run.parent_run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
   run.queue, run.priority, run.agent, run.requested_by, run.status, run.enqueue_seq, run.journal_length, run.error_code,
   run.attention_reason, run.attention_at, run.quarantine_reason, run.quarantined_at, run.paused_at, run.deadline_at, run.starts_at,
   run.created_at, run.started_at, run.finished_at`;
@@ -20,7 +20,7 @@ const RUN = `run.tenant_id, run.run_id, run.idempotency_key, run.workflow_name, 
 const GET = readStatement(
   "runs.get",
   `
-select ${RUN}, run.input_text, run.output_text, run.error_text
+select ${RUN}, run.request_digest, run.input_text, run.input_digest, run.output_text, run.error_text
 from ghouls.runs run
 where run.tenant_id = $1 and run.run_id = $2`,
 );
@@ -78,7 +78,10 @@ order by d.seq`,
 
 /** A run with its bodies as stored. */
 export interface StoredRun extends Run {
+  readonly requestDigest: string;
   readonly inputText: string | null;
+  /** Of that text. */
+  readonly inputDigest: string;
   readonly outputText: string | null;
   readonly errorText: string | null;
 }
@@ -103,7 +106,9 @@ export async function readRun(
   const r = rows(row);
   return {
     ...runOf(r),
+    requestDigest: r.text("request_digest"),
     inputText: r.textOrNull("input_text"),
+    inputDigest: r.text("input_digest"),
     outputText: r.textOrNull("output_text"),
     errorText: r.textOrNull("error_text"),
   };
@@ -196,6 +201,7 @@ function runOf(r: RowOf): Run {
   return {
     tenantId: r.text("tenant_id"),
     runId: r.text("run_id"),
+    parentRunId: r.textOrNull("parent_run_id"),
     idempotencyKey: r.textOrNull("idempotency_key"),
     workflow: {
       name: r.text("workflow_name"),

@@ -101,6 +101,7 @@ describe("a line of the timeline", () => {
   const step = {
     kind: "step",
     call: "step",
+    scope: "",
     at,
     enqueueSeq: 1,
     ordinal: 3,

@@ -79,6 +79,7 @@ export function openParts(options: PartsOptions): Parts {
   const shared = { ledger, queue, registry, codec, ids: { next: () => randomUUID() }, faults: noFaults, log };
   const deps = {
     ...shared,
+    queues: Object.keys(config.queues),
     decisionSources,
     delegation: {
       services,

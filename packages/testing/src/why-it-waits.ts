@@ -47,6 +47,8 @@ function inWords(wait: wire.OpenWait, about: Circumstances): string {
       return `the signal "${wait.name}"${until}; send it with run.signal("${wait.name}", …) or script it${move}`;
     case "delegate":
       return `the job "${wait.name}"${until}${atWhom(about, ({ attemptId }) => attemptId === wait.attemptId)}`;
+    case "child":
+      return `the child "${wait.name}" (run ${wait.childRunId})`;
     case "sleep":
     case "step":
       return `the ${wait.kind === "sleep" ? "timer" : "next try of step"} "${wait.name}"${until}; move the clock with ghouls.clock.advance`;
@@ -55,6 +57,7 @@ function inWords(wait: wire.OpenWait, about: Circumstances): string {
 
 function wordAbout({ id, kind, subject }: wire.ContainmentItem, about: Circumstances): string {
   const isOpen = (job: wire.AttemptSummary) => job.name === subject && job.closedAt === null;
+  if (kind === "child") return `the end of ${subject}`;
   const whom = kind === "attempt" ? atWhom(about, isOpen) : "";
   return `somebody's word about the ${kind} "${subject}"${whom}; give it with run.resolve("${id}", "…")`;
 }

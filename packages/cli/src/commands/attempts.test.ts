@@ -103,7 +103,15 @@ describe("attempts", () => {
 
 describe("show", () => {
   it("names the attempt that a run waits for", async () => {
-    const wait = { kind: "delegate", name: "sign", dueAt: null, consentId: null, attemptId: ID };
+    const wait = {
+      kind: "delegate",
+      name: "sign",
+      scope: "",
+      dueAt: null,
+      consentId: null,
+      attemptId: ID,
+      childRunId: null,
+    };
     const server = await api({
       [`GET /v1/runs/${RUN_ID}`]: { ...VIEW, status: "AWAITING_DELEGATE", waits: [wait] },
       [`GET /v1/runs/${RUN_ID}/timeline`]: { runId: RUN_ID, status: "AWAITING_DELEGATE", entries: [] },

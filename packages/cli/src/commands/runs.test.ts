@@ -6,6 +6,7 @@ const delivery = { kind: "delivery", at: AT, enqueueSeq: 1, cause: "admitted", s
 const step = {
   kind: "step",
   call: "step",
+  scope: "",
   at: "2026-01-02T03:04:05.700Z",
   enqueueSeq: 1,
   ordinal: 1,

@@ -40,15 +40,18 @@ async function show(io: Io, id: string, options: ShowOptions): Promise<number> {
 /** What it is parked on, and how each comes to an end. */
 function describeWaits({ waits }: wire.RunView): string {
   if (waits.length === 0) return "";
-  const lines = waits.map(({ kind, name, dueAt, consentId, attemptId }) => {
+  const lines = waits.map(({ kind, name, scope, dueAt, consentId, attemptId, childRunId }) => {
     const until = dueAt === null ? "" : `, until ${dueAt}`;
     const how =
       consentId !== null
         ? `: ghouls consents ${consentId}`
         : attemptId !== null
           ? `: ghouls attempts ${attemptId}`
-          : "";
-    return `${kind.padEnd(22)}${printable(name)}${until}${how}\n`;
+          : childRunId !== null
+            ? `: ghouls show ${childRunId}`
+            : "";
+    const where = scope === "" ? "" : ` in ${printable(scope)}`;
+    return `${kind.padEnd(22)}${printable(name)}${where}${until}${how}\n`;
   });
   return `\nWaits for\n${lines.join("")}`;
 }
@@ -86,6 +89,7 @@ function describeRun(run: wire.RunView): string {
     ["queue", `${run.queue}, priority ${run.priority}`],
     ["agent", run.agent],
     ["asked by", run.requestedBy],
+    ["parent", run.parentRunId],
     ["key", run.idempotencyKey],
     ["delivery", String(run.enqueueSeq)],
     ["steps", String(run.steps)],

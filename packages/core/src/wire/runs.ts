@@ -10,6 +10,8 @@ const Flag = z.object({ reason: z.string(), at: time });
 
 export const RunSummary = z.object({
   runId: z.string(),
+  /** The run that has started it, if one has. */
+  parentRunId: z.string().nullable(),
   workflow: WorkflowRef,
   status: z.enum(statesOf("run")),
   queue: z.string(),
@@ -43,8 +45,8 @@ export const RunError = z.object({
 /** One thing that a run started and that may still act, or whose outcome nobody knows. */
 export const ContainmentItem = z.object({
   id: z.string(),
-  kind: z.enum(["worker", "effect", "attempt"]),
-  /** The worker's name, the effect's step, or the call that has delegated the job. */
+  kind: z.enum(["worker", "effect", "attempt", "child"]),
+  /** The worker's name, the effect's step, the call that has delegated the job, or the child's run. */
   subject: z.string(),
   enqueueSeq: z.int(),
   /** When nothing of it can still act; null where only a word can tell. */
@@ -91,6 +93,8 @@ export const TimelineEntry = z.discriminatedUnion("kind", [
     /** A step, or a wait that has closed. */
     call: z.enum(CALL_KINDS),
     name: z.string(),
+    /** Path of the map items that it stood in; empty at the top. */
+    scope: z.string(),
     nth: z.int(),
     outcome: z.enum(["ok", "error"]),
     tries: z.int(),

@@ -92,9 +92,12 @@ export type Signalled = z.infer<typeof Signalled>;
 export const OpenWait = z.object({
   kind: z.enum(CALL_KINDS),
   name: z.string(),
+  /** Path of the map items that it stands in; empty at the top. */
+  scope: z.string(),
   /** When its time is over; null where it has none. */
   dueAt: time.nullable(),
   consentId: z.string().nullable(),
   attemptId: z.string().nullable(),
+  childRunId: z.string().nullable(),
 });
 export type OpenWait = z.infer<typeof OpenWait>;

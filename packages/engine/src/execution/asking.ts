@@ -1,6 +1,8 @@
 import type {
   AnyService,
+  AnyWorkflow,
   CallKind,
+  ChildOptions,
   ConsentOptions,
   DelegateOptions,
   Duration,
@@ -9,7 +11,9 @@ import type {
   StepContext,
   StepOptions,
 } from "@ghouls/core";
+import type { Registry } from "../registry.ts";
 import type { Calls, OpenCall } from "./calls.ts";
+import { understandChild } from "./child-options.ts";
 import { standIn, whereAmI, type Standing } from "./current-hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { understandJob, type Services } from "./job-options.ts";
@@ -22,6 +26,7 @@ import {
   understandConsent,
   understandSignal,
   understandSleep,
+  type ChildRequest,
   type Understood,
   type Wait,
 } from "./wait-options.ts";
@@ -35,6 +40,9 @@ export interface Asked {
   /** Names of the decision sources of the configuration. */
   readonly sources: readonly string[];
   readonly services: Services;
+  readonly registry: Registry;
+  /** Names of the queues of the configuration. */
+  readonly queues: readonly string[];
   readonly calls: Calls;
   /** Completion time of the last resolved entry. */
   now(): Date;
@@ -48,6 +56,7 @@ export interface Asked {
   /** A call is open; it starts at once where the replay is over. */
   opened(call: OpenCall): void;
   start(call: OpenCall, run: (context: StepContext) => unknown): void;
+  startChild(call: OpenCall, child: ChildRequest): void;
 }
 
 /** What a call comes to. */
@@ -91,6 +100,11 @@ export class Asking {
     options: DelegateOptions | undefined,
   ): Promise<unknown> {
     return this.#wait("delegate", () => understandJob(name, service, request, options, this.#hop.services));
+  }
+
+  child(workflow: AnyWorkflow, input: unknown, options: ChildOptions | undefined): Promise<unknown> {
+    const { registry, queues } = this.#hop;
+    return this.#wait("child", () => understandChild(workflow, input, options, registry, queues));
   }
 
   sleep(until: Duration | Date, options: { readonly name?: string } | undefined): Promise<unknown> {
@@ -164,10 +178,15 @@ export class Asking {
       id,
       "step" in asked
         ? { step: asked.step, wait: undefined, start: () => this.#hop.start(call, asked.run) }
-        : { step: undefined, wait: asked.wait, start: () => undefined },
+        : { step: undefined, wait: asked.wait, start: () => this.#begin(call, asked.wait) },
     );
     this.#hop.opened(call);
     return call.result.promise;
+  }
+
+  /** What a wait needs before it stands: a child is started at once, whatever else goes on. */
+  #begin(call: OpenCall, { child }: Wait): void {
+    if (child !== undefined) this.#hop.startChild(call, child);
   }
 
   /** Refuses a call inside of a step's function, which gets an answer, so that it can end. */
@@ -198,6 +217,7 @@ function alreadyOpen(what: "call" | "map", name: string): string {
 
 /** How a call is written. */
 const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart" | "map", string>> = {
+  child: "child",
   consent: "consent",
   delegate: "delegate",
   sleep: "sleep",

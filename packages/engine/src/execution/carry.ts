@@ -1,6 +1,7 @@
-import type { WorkflowPin } from "@ghouls/core";
+import { isTerminalRun, type WorkflowPin } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
+import { tellParent } from "./children.ts";
 import { carryContain } from "./contain.ts";
 import type { Reins } from "./reins.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
@@ -171,6 +172,7 @@ async function conclude(
           "effect_unknown: an effect may or may not have happened",
         );
       }
+      if (isTerminalRun(answer.runStatus)) await tellParent(claim, deps, deps.logFor(claim));
       const code = settlement.status === "FAILED" ? settlement.errorCode : undefined;
       return { kind: "settled", status: answer.runStatus, ...(code === undefined ? {} : { code }) };
     }

@@ -21,6 +21,8 @@ export interface ExecutionDeps {
   /** By their names in the configuration. */
   readonly decisionSources: Readonly<Record<string, DecisionSource>>;
   readonly delegation: Delegation;
+  /** Names of the configuration's queues. */
+  readonly queues: readonly string[];
   /** Publishes what a hop hands over, and what a loss creates. */
   readonly publisher: Pick<Publisher, "publish">;
   readonly registry: Registry;

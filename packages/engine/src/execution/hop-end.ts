@@ -38,8 +38,19 @@ export function handsOver(end: HopEnd): boolean {
   return end.kind === "yielded" || end.kind === "given_back";
 }
 
+/**
+ * Whether a later word about a hop's end takes the place of the first: a fence or an unknown write of any, and code that came
+ * to its end, or a refusal, of a hop that was about to be handed over.
+ */
+export function overrules(end: HopEnd, before: HopEnd): boolean {
+  if (end.kind === "fenced" || end.kind === "unknown") return true;
+  // A run does not go on as new while nobody knows of an effect of the old one.
+  if (before.kind === "restarted" && isOfAnEffect(end)) return true;
+  return handsOver(before) && !handsOver(end);
+}
+
 /** Whether it is about an effect whose outcome is not known: asked about in a later hop, or never to be known. */
-export function isOfAnEffect(end: HopEnd): boolean {
+function isOfAnEffect(end: HopEnd): boolean {
   return end.kind === "given_back" || (end.kind === "failed" && end.failure.code === "effect_unknown");
 }
 

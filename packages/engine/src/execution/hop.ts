@@ -9,16 +9,18 @@ import {
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
 import { Calls, type OpenCall } from "./calls.ts";
+import { startChild } from "./children.ts";
 import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
-import { failureOf, handsOver, isOfAnEffect, whatStops, type HopEnd } from "./hop-end.ts";
-import { InFlight, type FinishedStep } from "./in-flight.ts";
+import { failureOf, handsOver, overrules, whatStops, type HopEnd } from "./hop-end.ts";
+import { InFlight, type FinishedCall } from "./in-flight.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { Rehearsal, Unanswered } from "./rehearsal.ts";
+import type { Persistence } from "./persist.ts";
 import { NextTries } from "./next-tries.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
@@ -40,6 +42,7 @@ export class Hop {
   readonly #journal: readonly LoadedEntry[];
   readonly #log: Logger;
   readonly #writer: JournalWriter;
+  readonly #persistence: Persistence;
   readonly #abort = new AbortController();
   readonly #calls = new Calls();
   readonly #nextTries: NextTries;
@@ -83,11 +86,12 @@ export class Hop {
       ended: () => this.#wake.resolve(),
     });
     this.#now = claim.startsAt ?? claim.admittedAt;
-    this.#writer = new JournalWriter(claim, material.journal, deps, {
+    this.#persistence = {
       chance: deps.chance,
       mayGoOn: () => this.mayWrite() && invocation.remainingMs() > deps.settings.settleReserveMs / 2,
       onPause: (error) => this.#log.warn("the ledger is out of reach; a result waits", { kind: error.kind }),
-    });
+    };
+    this.#writer = new JournalWriter(claim, material.journal, deps, this.#persistence);
   }
 
   /**
@@ -206,6 +210,8 @@ export class Hop {
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
       sources: Object.keys(this.#deps.decisionSources),
       services: this.#deps.delegation.services,
+      registry: this.#deps.registry,
+      queues: this.#deps.queues,
       calls: this.#calls,
       now: () => this.#now,
       hasEnded: () => this.#end !== undefined,
@@ -227,6 +233,14 @@ export class Hop {
         const refused = this.#inFlight.start(call, run);
         if (refused !== undefined) this.#decide(refused);
       },
+      startChild: (call, child) => {
+        if (this.#end !== undefined && !this.#mayStart(this.#end, call)) return;
+        const started = startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence);
+        this.#inFlight.track(
+          call,
+          started.then((end) => (end === undefined ? { outcome: "stands" } : { outcome: "stops", end })),
+        );
+      },
     });
     const context = workflowContext({
       claim: this.#claim,
@@ -244,16 +258,8 @@ export class Hop {
     );
   }
 
-  /**
-   * The first word stands, except that a fence or an unknown write overrules everything, and that code which came to its
-   * end, or a refusal, overrules a hop that was about to be handed over.
-   */
   #decide(end: HopEnd): void {
-    const before = this.#end;
-    // A run does not go on as new while nobody knows of an effect of the old one.
-    const overrules =
-      end.kind === "fenced" || end.kind === "unknown" || (before?.kind === "restarted" && isOfAnEffect(end));
-    if (before === undefined || overrules || (handsOver(before) && !handsOver(end))) this.#end = end;
+    if (this.#end === undefined || overrules(end, this.#end)) this.#end = end;
     if (end.kind === "fenced" || end.kind === "unknown") this.#mayWrite = false;
     // What the code left behind when it returned, or what a handover waits for, may end in peace.
     if (end.kind !== "returned" && !handsOver(end)) {
@@ -341,9 +347,9 @@ export class Hop {
   }
 
   /** Journals a finished step under the fence, then lets the code go on with it. */
-  async #keep({ call, end, tookMs }: FinishedStep): Promise<void> {
+  async #keep({ call, end, tookMs }: FinishedCall): Promise<void> {
     if (end.outcome === "stops") return this.#decide(end.end);
-    if (end.outcome === "abandoned") return;
+    if (end.outcome === "abandoned" || end.outcome === "stands") return;
     if (end.outcome === "later")
       return this.#nextTries.again(
         call,

@@ -9,10 +9,13 @@ import { liveStep, whyNotNow } from "./live-step.ts";
 import type { NextTries } from "./next-tries.ts";
 import type { OnceEnd } from "./once-step.ts";
 
-/** A step whose function has returned or thrown. */
-export interface FinishedStep {
+/** What became of a call that was carried out: a step's end, or that it stands in its wait from now on. */
+export type CallEnd = OnceEnd | { readonly outcome: "stands" };
+
+/** A call that was carried out, such as a step whose function has returned or thrown. */
+export interface FinishedCall {
   readonly call: OpenCall;
-  readonly end: OnceEnd;
+  readonly end: CallEnd;
   readonly tookMs: number;
 }
 
@@ -32,7 +35,7 @@ interface InFlightOptions {
 export class InFlight {
   readonly #hop: Standing["hop"];
   readonly #options: InFlightOptions;
-  readonly #finished: FinishedStep[] = [];
+  readonly #finished: FinishedCall[] = [];
   #running = 0;
 
   constructor(hop: Standing["hop"], options: InFlightOptions) {
@@ -42,7 +45,7 @@ export class InFlight {
 
   /** Answers how the hop ends where the step cannot be run in what is left of the invocation. */
   start(call: OpenCall, run: (context: StepContext) => unknown): HopEnd | undefined {
-    const { claim, deps, invocation, effects, nextTries, hopSignal, ended } = this.#options;
+    const { claim, deps, invocation, effects, nextTries, hopSignal } = this.#options;
     const options = call.step;
     if (options === undefined) return undefined;
     const triesBefore = nextTries.before(call);
@@ -50,23 +53,29 @@ export class InFlight {
     const refused = whyNotNow(call.id.name, options.timeoutMs, claim, deps, invocation);
     if (refused !== undefined) return refused;
     call.wait = undefined;
-    this.#running += 1;
-    const { clock } = deps;
-    const startedMs = clock.monotonicMs();
     const log = deps.logFor(claim);
     const step = { call: call.id, claim, run, options, hopSignal, log, effects, triesBefore, invocation };
-    const carried = standIn({ hop: this.#hop, scope: call.id.scope, step: call.id.name }, () =>
-      liveStep(step, deps),
+    const where = { hop: this.#hop, scope: call.id.scope, step: call.id.name };
+    this.track(
+      call,
+      standIn(where, () => liveStep(step, deps)),
     );
-    void carried.then((end) => {
-      this.#running -= 1;
-      this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });
-      ended();
-    });
     return undefined;
   }
 
-  takeFinished(): FinishedStep | undefined {
+  /** The hop goes on, and ends, only when this has. It is not to reject. */
+  track(call: OpenCall, work: Promise<CallEnd>): void {
+    const { deps, ended } = this.#options;
+    this.#running += 1;
+    const startedMs = deps.clock.monotonicMs();
+    void work.then((end) => {
+      this.#running -= 1;
+      this.#finished.push({ call, end, tookMs: deps.clock.monotonicMs() - startedMs });
+      ended();
+    });
+  }
+
+  takeFinished(): FinishedCall | undefined {
     return this.#finished.shift();
   }
 

@@ -1,4 +1,4 @@
-import { callKey, describeFailure, sha256, type CallId, type Codec } from "@ghouls/core";
+import { callKey, describeFailure, sha256, type CallId, type CallKind, type Codec } from "@ghouls/core";
 import type { Checkpoint, ClaimedRun, StoredEntry } from "@ghouls/ledger";
 
 /** What a checkpoint's digest covers of an entry. */
@@ -93,7 +93,7 @@ export async function loadJournal(
         resultText === null
           ? emptied(entry)
           : await verified(resultText, entry.resultDigest, `journal entry ${ordinal}`, (value) =>
-              kind === "step" ? codec.decode(value, context) : decodeWaitResult(value, claim, codec),
+              kind === "step" ? codec.decode(value, context) : decodeWaitResult(kind, value, claim, codec),
             );
       return {
         ordinal,
@@ -114,10 +114,12 @@ export async function loadJournal(
 
 /** The ledger writes the result of a wait; comments and payloads in it stay as they were stored. */
 async function decodeWaitResult(
+  kind: CallKind,
   text: string,
   { tenantId, runId }: Pick<ClaimedRun, "tenantId" | "runId">,
   codec: Codec,
 ): Promise<string> {
+  if (kind === "child") return decodeChild(JSON.parse(text) as StoredChild, tenantId, codec);
   const result = JSON.parse(text) as {
     decisions?: { comment: string | null }[];
     payload?: string | null;
@@ -142,6 +144,30 @@ async function decodeWaitResult(
         : JSON.parse(await codec.decode(result.payload, { tenantId, runId, kind: "signal" }));
   }
   return JSON.stringify(decoded);
+}
+
+interface StoredChild {
+  readonly outcome: "DONE" | "FAILED" | "CANCELLED";
+  readonly runId: string;
+  readonly text?: string | null;
+  readonly digest?: string | null;
+}
+
+/** What a child ended with, as its own worker has stored it. */
+async function decodeChild(
+  { outcome, runId, text = null, digest = null }: StoredChild,
+  tenantId: string,
+  codec: Codec,
+): Promise<string> {
+  if (text === null) {
+    if (digest !== null) throw new DisagreementError(`the end of child ${runId} is gone`);
+    return JSON.stringify({ outcome, runId });
+  }
+  const kind = outcome === "DONE" ? "output" : "error";
+  const body = await verified(text, digest, `the ${kind} of child ${runId}`, (stored) =>
+    codec.decode(stored, { tenantId, runId, kind }),
+  );
+  return JSON.stringify({ outcome, runId, body: JSON.parse(body) as unknown });
 }
 
 /** What a delegated job ended with. */

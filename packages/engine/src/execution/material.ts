@@ -42,7 +42,8 @@ export async function loadMaterial(
   const [effects, retries, arms] = await Promise.all([
     loadEffects(claim, deps),
     loadRetries(claim, deps),
-    claim.checkpointGeneration === null ? [] : deps.ledger.arms.openOfRun(claim),
+    // A hop that was lost may have started children before any checkpoint.
+    claim.seq === 1 ? [] : deps.ledger.arms.openOfRun(claim),
   ]);
   return { input: input.value, journal, effects, retries, arms };
 }

@@ -1,10 +1,11 @@
 import { callKey, canonicalText, describeCall, type CallId } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
+import { requestDigest } from "../admission/validate.ts";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import type { Effects } from "./effects.ts";
 import { verified } from "./loaded-journal.ts";
-import type { ConsentRequest, JobRequest, Wait } from "./wait-options.ts";
+import type { ChildRequest, ConsentRequest, JobRequest, Wait } from "./wait-options.ts";
 
 /** What deciders are asked, without what identifies the run and its code: by it the code's request is compared. */
 export function contentOf(request: ConsentRequest): Readonly<Record<string, unknown>> {
@@ -34,7 +35,35 @@ export async function digestOfFrozen(
   deps: Pick<ExecutionDeps, "ledger" | "codec">,
 ): Promise<string | undefined> {
   if (wait?.consent !== undefined) return digestOfSameRequest(claim, ownerId, wait.consent, deps);
+  if (wait?.child !== undefined) return digestOfSameChild(claim, ownerId, wait.child, deps);
   return wait?.job === undefined ? undefined : digestOfSameJob(claim, ownerId, wait.job, deps);
+}
+
+/** What a child is to do. Where it queues, and what becomes of it, was decided when it was started. */
+export function contentOfChild({ workflow, inputText }: ChildRequest): string {
+  const { name, version } = workflow.definition;
+  return canonicalText({ workflow: name, version, input: JSON.parse(inputText) as unknown });
+}
+
+/** The digest of a child that was started, where the code asks for that very run, whatever the codec's key was then. */
+async function digestOfSameChild(
+  { tenantId }: ClaimedRun,
+  childRunId: string,
+  child: ChildRequest,
+  { ledger, codec }: Pick<ExecutionDeps, "ledger" | "codec">,
+): Promise<string | undefined> {
+  const stored = await ledger.runs.get({ tenantId, runId: childRunId });
+  if (stored === null) return undefined;
+  const digest = await requestDigest(codec, contentOfChild(child));
+  if (stored.requestDigest === digest) return digest;
+  if (stored.inputText === null) return undefined;
+  const text = await verified(stored.inputText, stored.inputDigest, "a child's input", (kept) =>
+    codec.decode(kept, { tenantId, runId: childRunId, kind: "input" }),
+  );
+  const { name, version } = child.workflow.definition;
+  const same =
+    stored.workflow.name === name && stored.workflow.version === version && text === child.inputText;
+  return same ? stored.requestDigest : undefined;
 }
 
 /** The same of a delegated job. */
@@ -111,8 +140,8 @@ export async function takeoverProblem(
   const plain = left.effects.open().find((call) => byKey.get(callKey(call))?.step?.once !== true);
   if (plain !== undefined)
     return `nobody knows whether the effect of ${describeCall(plain)} has happened, and the code calls it as a plain step`;
-  for (const { call, consentId, attemptId } of left.arms) {
-    const ownerId = consentId ?? attemptId;
+  for (const { call, consentId, attemptId, childRunId } of left.arms) {
+    const ownerId = consentId ?? attemptId ?? childRunId;
     if (ownerId === null) continue;
     if ((await digestOfFrozen(claim, ownerId, byKey.get(callKey(call))?.wait, deps)) === undefined)
       return `${describeCall(call)} was frozen with another request than the code asks for`;

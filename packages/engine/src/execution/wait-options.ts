@@ -11,6 +11,8 @@ import {
   type ArmOwner,
   type ConsentOptions,
   type OnExpiry,
+  type ParentClose,
+  type RegisteredWorkflow,
   type SignalOptions,
   wire,
 } from "@ghouls/core";
@@ -25,8 +27,21 @@ export interface Wait {
   readonly tries: number | null;
   readonly consent?: ConsentRequest;
   readonly job?: JobRequest;
+  readonly child?: ChildRequest;
   /** Checks what came from outside; the answer is what the code gets. */
   readonly receive?: (result: unknown) => unknown;
+}
+
+/** A child as the code asks for it. */
+export interface ChildRequest {
+  readonly workflow: RegisteredWorkflow;
+  /** Canonical JSON. */
+  readonly inputText: string;
+  readonly parentClose: ParentClose;
+  /** Null: the workflow's, or the default one. */
+  readonly queue: string | null;
+  /** Null: the parent's. */
+  readonly priority: number | null;
 }
 
 /** A job as the code asks for it: all of it is frozen by the park. */

@@ -2,6 +2,9 @@ import {
   MAX_JOURNAL_BYTES,
   NonRetryableError,
   RandomStream,
+  type AnyWorkflow,
+  type ChildOptions,
+  type ChildResult,
   type ConsentResult,
   type DelegateOptions,
   type DelegateResult,
@@ -14,6 +17,7 @@ import {
   type StepContext,
   type StepOptions,
   type WorkflowContext,
+  type WorkflowDefinition,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Asking } from "./asking.ts";
@@ -53,6 +57,14 @@ export function workflowContext(source: ContextSource): WorkflowContext {
       request: Request,
       options?: DelegateOptions,
     ) => source.asking.delegate(name, service, request, options) as Promise<DelegateResult<Result>>,
+    child: <Input, Output, Asked>(
+      workflow: WorkflowDefinition<Input, Output, Asked>,
+      input: Asked,
+      options?: ChildOptions,
+    ) =>
+      source.asking.child(workflow as unknown as AnyWorkflow, input, options) as Promise<
+        ChildResult<Jsonified<Output>>
+      >,
     sleep: (until, options) => source.asking.sleep(until, options) as Promise<void>,
     waitForSignal: <T>(name: string, options?: SignalOptions<T>) =>
       source.asking.signal(name, options as SignalOptions | undefined) as Promise<SignalResult<T>>,

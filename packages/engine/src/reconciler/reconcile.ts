@@ -1,4 +1,5 @@
 import type { Position } from "@ghouls/ledger";
+import { tellParents, type ChildrenCounts, type ChildrenOptions } from "./passes/children.ts";
 import { contain, type ContainmentCounts, type ContainmentOptions } from "./passes/containment.ts";
 import { lookUpConsents, type ConsentCounts, type ConsentsPassOptions } from "./passes/consents.ts";
 import { lookAfterJobs, type DelegateCounts, type DelegatesOptions } from "./passes/delegates.ts";
@@ -18,12 +19,14 @@ export interface ReconcileOptions
     Omit<TimersOptions, "ledger" | "settings">,
     Omit<ConsentsPassOptions, "ledger" | "settings">,
     Omit<DelegatesOptions, "ledger" | "settings">,
+    Omit<ChildrenOptions, "ledger" | "settings">,
     Omit<ContainmentOptions, "ledger" | "settings"> {
   readonly ledger: RelayOptions["ledger"] &
     ReanimationOptions["ledger"] &
     ContainmentOptions["ledger"] &
     TimersOptions["ledger"] &
     DelegatesOptions["ledger"] &
+    ChildrenOptions["ledger"] &
     ConsentsPassOptions["ledger"];
   readonly settings: ReanimationOptions["settings"] &
     ContainmentOptions["settings"] &
@@ -43,6 +46,7 @@ export interface ReconcileReport {
   readonly consents: PassReport<ConsentCounts>;
   readonly delegates: PassReport<DelegateCounts>;
   readonly containment: PassReport<ContainmentCounts>;
+  readonly children: PassReport<ChildrenCounts>;
   readonly relay: PassReport<RelayCounts>;
 }
 
@@ -84,6 +88,13 @@ export async function reconcile(options: ReconcileOptions): Promise<ReconcileRep
     ),
     containment: await pass("containment", options, { due: 0, ended: 0, failed: 0 }, (after?: Position) =>
       contain(options, after),
+    ),
+    // What the containment has ended is told in the same round.
+    children: await pass(
+      "children",
+      options,
+      { due: 0, resumed: 0, ended: 0, failed: 0 },
+      (after?: Position) => tellParents(options, after),
     ),
     relay: await pass("relay", options, { due: 0, published: 0, failed: 0 }, async () => {
       const counts = await relay(options);

@@ -64,6 +64,7 @@ function executionOf(runtime: Runtime): ExecutionDeps {
     settings,
     decisionSources: runtime.config.decisionSources,
     delegation: runtime.delegation,
+    queues: Object.keys(runtime.config.queues),
     logFor: ({ runId, seq }) =>
       logWith({
         runId,

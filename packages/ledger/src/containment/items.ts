@@ -1,4 +1,4 @@
-import { sqlStates, type RunStatus } from "@ghouls/core";
+import { sqlStates, terminalStatesOf, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { makeGivenBackDue } from "../hops/handovers.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
@@ -7,7 +7,7 @@ import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } fr
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
-export type ItemKind = "worker" | "effect" | "attempt";
+export type ItemKind = "worker" | "effect" | "attempt" | "child";
 
 /** One thing that a run started and that may still act, or whose outcome nobody knows. */
 export interface ContainmentItem {
@@ -65,20 +65,25 @@ order by i.due_at, i.run_id
 limit $1`,
 );
 
-/** Worker items whose time is over are acknowledged; what is not goes to a later look. */
+/** Workers whose time is over and children that have ended are acknowledged; what is not goes to a later look. */
 const ACKNOWLEDGE_OVER = writeStatement(
   "items.acknowledge-over",
   `
 with over as materialized (
   select i.tenant_id, i.run_id, i.kind, i.key
   from ghouls.containment_items i
-  where i.tenant_id = $1 and i.run_id = $2 and i.kind = 'worker' and i.acknowledged_at is null and i.over_at <= ghouls.clock()
+  where i.tenant_id = $1 and i.run_id = $2 and i.acknowledged_at is null
+    and ((i.kind = 'worker' and i.over_at <= ghouls.clock())
+      or (i.kind = 'child' and exists (
+        select from ghouls.runs child
+        where child.tenant_id = i.tenant_id and child.run_id = i.token
+          and child.status in (${sqlStates(terminalStatesOf("run"))}))))
   order by i.kind, i.key
   for update
 ), acknowledged as (
   update ghouls.containment_items i
-  set acknowledged_at = ghouls.clock(), acknowledged_by = 'time',
-    acknowledgement = 'nothing of its claim can act any more'
+  set acknowledged_at = ghouls.clock(), acknowledged_by = case i.kind when 'worker' then 'time' else 'child' end,
+    acknowledgement = case i.kind when 'worker' then 'nothing of its claim can act any more' else 'the run has ended' end
   from over
   where i.tenant_id = over.tenant_id and i.run_id = over.run_id and i.kind = over.kind and i.key = over.key
   returning i.run_id
@@ -107,7 +112,7 @@ from due
 where i.tenant_id = due.tenant_id and i.run_id = due.run_id and i.kind = due.kind and i.key = due.key
 returning case
   when i.kind = 'worker' then i.over_at is null and i.tries >= 3
-  when i.kind = 'attempt' then false
+  when i.kind in ('attempt', 'child') then false
   else not exists (
       select from ghouls.containment_items other
       where other.tenant_id = i.tenant_id and other.run_id = i.run_id and other.kind = 'worker'
@@ -117,7 +122,7 @@ returning case
       where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.status in ('HELD', 'PENDING', 'CLAIMED'))
     and (select count(*) from ghouls.deliveries d
       where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.cause = 'contain') >= $3
-  end as needs_word`,
+  end as needs_word, i.kind`,
 );
 
 /** The delivery under which a worker asks the probes of an ending run: after all worker items, never two at once. */
@@ -201,6 +206,15 @@ export interface Contained {
   readonly contain: boolean;
   /** Whether something waits for a word that nobody may ever give. */
   readonly needsWord: boolean;
+  /** Whether children of it have not ended. */
+  readonly children: boolean;
+}
+
+/** Whether any item of a run, which is locked, could be acknowledged without a word. */
+export async function acknowledgeOver(executor: Executor, key: RunKey): Promise<boolean> {
+  const over = await executor.run(ACKNOWLEDGE_OVER, [key.tenantId, key.runId]);
+  if (over.length > 0) await makeGivenBackDue(executor, key);
+  return over.length > 0;
 }
 
 /**
@@ -215,15 +229,16 @@ export async function containRun(
   const id = [key.tenantId, key.runId];
   return database.transaction("items.contain", async (transaction) => {
     await lockRuns(transaction, [key]);
-    if ((await transaction.run(ACKNOWLEDGE_OVER, id)).length > 0) await makeGivenBackDue(transaction, key);
+    await acknowledgeOver(transaction, key);
     const ended = await endRunIfContained(transaction, key);
-    if (ended !== null) return { ended, contain: false, needsWord: false };
+    if (ended !== null) return { ended, contain: false, needsWord: false, children: false };
     const made = await transaction.run(CONTAIN, [...id, maxContainDeliveries]);
     const later = await transaction.run(LOOK_LATER, [...id, maxContainDeliveries]);
     return {
       ended,
       contain: made.length === 1,
       needsWord: made.length === 0 && later.some((row) => row["needs_word"] === true),
+      children: later.some((row) => row["kind"] === "child"),
     };
   });
 }

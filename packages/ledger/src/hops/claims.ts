@@ -43,6 +43,8 @@ export interface ClaimedRun extends Claim {
   /** The ledger's time at the claim. */
   readonly claimedAt: Date;
   readonly actsUntil: Date | null;
+  /** The run that has started it, if one has. */
+  readonly parentRunId: string | null;
 }
 
 export interface ClaimRequest extends DeliveryRef {
@@ -61,7 +63,7 @@ export interface ClaimSettings {
 const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at, d.acts_until, d.checkpoint_generation`;
 const RUN_OF_CLAIM = `run.workflow_name, run.workflow_version, run.workflow_digest, run.first_run_id, run.queue, run.agent,
   run.requested_by, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at, run.starts_at,
-  run.deadline_at, run.epoch, run.journal_start, run.idle_yields, run.workflow_absent_since, run.open_items`;
+  run.deadline_at, run.epoch, run.journal_start, run.idle_yields, run.workflow_absent_since, run.open_items, run.parent_run_id`;
 
 const CLAIM = writeStatement(
   "deliveries.claim",
@@ -215,6 +217,7 @@ function claimedRun(row: Row): ClaimedRun {
     workflowAbsentSince: r.dateOrNull("workflow_absent_since"),
     claimedAt: r.date("claimed_at"),
     actsUntil: r.dateOrNull("acts_until"),
+    parentRunId: r.textOrNull("parent_run_id"),
   };
 }
 

@@ -21,7 +21,8 @@ export interface OpenArm {
   readonly consentId: string | null;
   readonly attemptId: string | null;
   readonly attemptStatus: AttemptStatus | null;
-  /** Of the request of its consent or its attempt. */
+  readonly childRunId: string | null;
+  /** Of the request of its consent, its attempt or its child. */
   readonly requestDigest: string | null;
 }
 
@@ -30,10 +31,12 @@ const OF_RUN = readStatement(
   `
 select a.arm_id, a.epoch, a.scope, a.kind, a.name, a.nth, a.owner, a.generation, a.seq, a.due_at, a.tries,
   extract(epoch from a.due_at - ghouls.clock())::double precision as due_in, c.consent_id, t.attempt_id,
-  t.status as attempt_status, t.deadline_at, coalesce(c.request_digest, t.request_digest) as request_digest
+  t.status as attempt_status, t.deadline_at, child.run_id as child_run_id,
+  coalesce(c.request_digest, t.request_digest, child.request_digest) as request_digest
 from ghouls.arms a
 left join ghouls.consents c on c.tenant_id = a.tenant_id and c.run_id = a.run_id and c.arm_id = a.arm_id
 left join ghouls.attempts t on t.tenant_id = a.tenant_id and t.run_id = a.run_id and t.arm_id = a.arm_id
+left join ghouls.runs child on child.tenant_id = a.tenant_id and child.parent_run_id = a.run_id and child.parent_arm_id = a.arm_id
 where a.tenant_id = $1 and a.run_id = $2 and a.closed_at is null
 order by a.created_at, a.arm_id`,
 );
@@ -66,6 +69,7 @@ export async function readOpenArms(executor: Executor, key: RunKey): Promise<Ope
       consentId: r.textOrNull("consent_id"),
       attemptId: r.textOrNull("attempt_id"),
       attemptStatus: r.textOrNull("attempt_status") as AttemptStatus | null,
+      childRunId: r.textOrNull("child_run_id"),
       requestDigest: r.textOrNull("request_digest"),
     };
   });

@@ -1,4 +1,4 @@
-import { sqlStates, type Claim } from "@ghouls/core";
+import { sqlStates, terminalStatesOf, type Claim } from "@ghouls/core";
 import { FINAL_ATTEMPT } from "../attempts/attempt.ts";
 import type { Executor } from "../connection/database.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
@@ -17,8 +17,8 @@ export interface NewEpoch {
 }
 
 /**
- * Continues as new: another input, an empty journal, the next epoch; what stands open is closed, and jobs that were sent are
- * to be cancelled. One statement is enough:
+ * Continues as new: another input, an empty journal, the next epoch; what stands open is closed, jobs that were sent are to be
+ * cancelled, and children become items of containment while the run goes on. One statement is enough:
  * arms are opened by a park alone, which holds this very delivery, and what closes one meanwhile is found closed.
  */
 const RESTART = writeStatement(
@@ -52,11 +52,20 @@ with ${heldBy(CLAIM_STATES)}, settled as (
   from settled
   where t.tenant_id = settled.tenant_id and t.run_id = settled.run_id and t.status not in (${sqlStates(FINAL_ATTEMPT)})
   returning t.run_id
+), child_items as (
+  insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, created_at, next_look_at)
+  select child.tenant_id, child.parent_run_id, 'child', child.run_id::text, settled.seq, child.run_id, 'run ' || child.run_id,
+    settled.settled_at, settled.settled_at
+  from settled
+  join ghouls.runs child on child.tenant_id = settled.tenant_id and child.parent_run_id = settled.run_id
+  where child.parent_close <> 'abandon' and child.status not in (${sqlStates(terminalStatesOf("run"))})
+  on conflict (tenant_id, run_id, kind, key) do nothing
+  returning run_id
 ), moved as (
   update ghouls.runs run
   set status = 'QUEUED', enqueue_seq = run.enqueue_seq + 1, generation = run.generation + 1, losses = 0, idle_yields = 0,
     epoch = run.epoch + 1, journal_start = run.journal_length, journal_bytes = 0, input_text = $7, input_digest = $8,
-    starts_at = settled.settled_at
+    starts_at = settled.settled_at, open_items = run.open_items + (select count(*) from child_items)::integer
   from settled
   where run.tenant_id = settled.tenant_id and run.run_id = settled.run_id and run.epoch = $9
     and (select count(*) from arms_closed) >= 0 and (select count(*) from consents_closed) >= 0

@@ -65,12 +65,15 @@ select a.arm_id, a.owner, a.kind, coalesce(a.due_at <= ghouls.clock(), false) as
     ) s
     where a.owner = 'signal')::text as signals,
   t.attempt_id, t.status as attempt_status, t.report_text, t.report_digest,
-  coalesce(t.cancel_reason = 'deadline', false) as attempt_overdue
+  coalesce(t.cancel_reason = 'deadline', false) as attempt_overdue, child.run_id as child_run_id, child.status as child_status,
+  case child.status when 'DONE' then child.output_text when 'FAILED' then child.error_text end as child_text,
+  case child.status when 'DONE' then child.output_digest when 'FAILED' then child.error_digest end as child_digest
 from ghouls.arms a
 left join ghouls.consents c on c.tenant_id = a.tenant_id and c.run_id = a.run_id and c.arm_id = a.arm_id
 left join ghouls.attempts t on t.tenant_id = a.tenant_id and t.run_id = a.run_id and t.arm_id = a.arm_id
+left join ghouls.runs child on child.tenant_id = a.tenant_id and child.parent_run_id = a.run_id and child.parent_arm_id = a.arm_id
 where a.tenant_id = $1 and a.run_id = $2 and a.closed_at is null
-order by coalesce(c.closed_at, t.closed_at, (
+order by coalesce(c.closed_at, t.closed_at, child.finished_at, (
     select min(b.received_at) from ghouls.signals b
     where a.owner = 'signal' and b.tenant_id = a.tenant_id and b.run_id = a.run_id and b.name = a.name
       and b.consumed_at is null), a.due_at, a.created_at), a.created_at, a.arm_id`,
@@ -299,6 +302,7 @@ function factOf(row: Record<string, unknown>): ArmFact {
   const consentId = r.textOrNull("consent_id");
   const attemptId = r.textOrNull("attempt_id");
   const signals = r.textOrNull("signals");
+  const childRunId = r.textOrNull("child_run_id");
   return {
     armId: r.text("arm_id"),
     owner: r.text("owner") as ArmOwner,
@@ -323,6 +327,16 @@ function factOf(row: Record<string, unknown>): ArmFact {
             overdue: r.boolean("attempt_overdue"),
             report: r.textOrNull("report_text"),
             digest: r.textOrNull("report_digest"),
+          },
+        }),
+    ...(childRunId === null
+      ? {}
+      : {
+          child: {
+            runId: childRunId,
+            status: r.text("child_status") as RunStatus,
+            text: r.textOrNull("child_text"),
+            digest: r.textOrNull("child_digest"),
           },
         }),
     ...(signals === null ? {} : { signals: dated<NonNullable<ArmFact["signals"]>[number]>(signals) }),

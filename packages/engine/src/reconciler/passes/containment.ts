@@ -1,14 +1,14 @@
 import type { FaultInjector, Logger } from "@ghouls/core";
-import type { Ledger, Position } from "@ghouls/ledger";
+import type { Ledger, Position, RunKey } from "@ghouls/ledger";
 import type { Page } from "../pages.ts";
 
 export interface ContainmentOptions {
-  readonly ledger: Pick<Ledger, "items" | "runs">;
+  readonly ledger: Pick<Ledger, "items" | "runs" | "children">;
   readonly faults: FaultInjector;
   readonly log: Logger;
   /** Items of one page. */
   readonly pageSize: number;
-  readonly settings: { readonly maxContainDeliveries: number };
+  readonly settings: { readonly maxContainDeliveries: number; readonly actsMarginSeconds: number };
 }
 
 export interface ContainmentCounts {
@@ -42,6 +42,7 @@ export async function contain(
       } else if (looked.needsWord) {
         await ledger.runs.raiseAttention(key, "containment: something of the run waits for a word");
       }
+      if (looked.children) await cancelChildren(key, options);
     } catch (error) {
       failed += 1;
       log.warn("a run's items could not be looked at", {
@@ -51,4 +52,16 @@ export async function contain(
     }
   }
   return { counts: { due: due.length, ended, failed }, next };
+}
+
+/** Those whose close is "cancel", each in a transaction of its own: its parent is locked by none. */
+async function cancelChildren(
+  parent: RunKey,
+  { ledger, faults, settings }: Pick<ContainmentOptions, "ledger" | "faults" | "settings">,
+): Promise<void> {
+  const word = { actor: `run ${parent.runId}`, reason: "its parent goes on without it" };
+  for (const child of await ledger.children.toCancel(parent)) {
+    await ledger.children.cancel(child, word, settings.actsMarginSeconds);
+    await faults("containment.after-cancel", child.runId);
+  }
 }

@@ -1,0 +1,120 @@
+import { DEFAULT_QUEUE, callKey, describeFailure, sha256, type Logger } from "@ghouls/core";
+import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
+import { requestDigest } from "../admission/validate.ts";
+import type { OpenCall } from "./calls.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { refusal, type HopEnd } from "./hop-end.ts";
+import { inputProblem } from "./material.ts";
+import { persist, type Persistence } from "./persist.ts";
+import { contentOfChild, digestOfFrozen } from "./takeover.ts";
+import type { ChildRequest } from "./wait-options.ts";
+
+/**
+ * Starts the child of a call, or finds it started by an earlier hop (design.md §3, Children). Answers how the hop ends where
+ * it cannot be started; never rejects. The child's first delivery is published at once, else by the relay.
+ */
+export async function startChild(
+  claim: ClaimedRun,
+  call: OpenCall,
+  child: ChildRequest,
+  arms: readonly OpenArm[],
+  deps: ExecutionDeps,
+  persistence: Persistence,
+): Promise<HopEnd | undefined> {
+  try {
+    const arm = arms.find((one) => callKey(one.call) === call.key);
+    if (arm !== undefined) return await problemOfStarted(claim, call, arm, deps);
+    return await start(claim, call, child, deps, persistence);
+  } catch (error) {
+    return { kind: "unknown", error };
+  }
+}
+
+/** It was started; the code must ask for that very run. */
+async function problemOfStarted(
+  claim: ClaimedRun,
+  call: OpenCall,
+  { childRunId }: OpenArm,
+  deps: ExecutionDeps,
+): Promise<HopEnd | undefined> {
+  if ((await digestOfFrozen(claim, childRunId ?? "", call.wait, deps)) !== undefined) return undefined;
+  const { name } = call.id;
+  return refusal(
+    "journal_mismatch",
+    `child "${name}" was started with another request than the code asks for now: the code has changed or is not deterministic`,
+    name,
+  );
+}
+
+async function start(
+  claim: ClaimedRun,
+  call: OpenCall,
+  child: ChildRequest,
+  deps: ExecutionDeps,
+  persistence: Persistence,
+): Promise<HopEnd | undefined> {
+  const { definition, digest } = child.workflow;
+  const { name } = call.id;
+  const problem = await inputProblem(definition, child.inputText);
+  if (problem !== undefined)
+    return refusal(
+      "invalid_call",
+      `child "${name}": its input does not fit workflow "${definition.name}": ${problem}`,
+      name,
+    );
+  const [armId, runId] = [deps.ids.next(), deps.ids.next()];
+  const { tenantId } = claim;
+  const inputText = await deps.codec.encode(child.inputText, { tenantId, runId, kind: "input" });
+  const queue = child.queue ?? definition.queue ?? DEFAULT_QUEUE;
+  const started = {
+    armId,
+    call: call.id,
+    runId,
+    requestDigest: await requestDigest(deps.codec, contentOfChild(child)),
+    workflow: { name: definition.name, version: definition.version, digest },
+    queue,
+    priority: child.priority,
+    inputText,
+    inputDigest: sha256(inputText),
+    deadlineMs: definition.deadlineMs ?? null,
+    onWorkerLoss: definition.onWorkerLoss,
+    parentClose: child.parentClose,
+  };
+  const { publisherGraceSeconds } = deps.settings;
+  await deps.faults("worker.before-child", name);
+  const written = await persist(
+    () => deps.ledger.children.startIfClaimed(claim, started, { publisherGraceSeconds }),
+    persistence,
+  );
+  await deps.faults("worker.after-child", name);
+  if (!written) return { kind: "fenced" };
+  await deps.publisher.publish({ tenantId, runId, enqueueSeq: 1, queue });
+  return undefined;
+}
+
+/**
+ * Tells the parent of a run that has ended, where it has one: the second transaction of a child's end. What fails here is the
+ * children pass's.
+ */
+export async function tellParent(
+  claim: ClaimedRun,
+  deps: Pick<ExecutionDeps, "ledger" | "publisher" | "settings" | "faults">,
+  log: Logger,
+): Promise<void> {
+  const { tenantId, runId, parentRunId } = claim;
+  if (parentRunId === null) return;
+  try {
+    await deps.faults("worker.before-tell-parent", runId);
+    const { resumption } = await deps.ledger.children.tellParent(
+      { tenantId, runId, parentRunId },
+      deps.settings.publisherGraceSeconds,
+    );
+    await deps.faults("worker.after-tell-parent", runId);
+    if (resumption !== null) await deps.publisher.publish(resumption);
+  } catch (error) {
+    log.warn("the parent of a run could not be told of its end; the reconciler does it", {
+      parentRunId,
+      error: describeFailure(error).message.slice(0, 200),
+    });
+  }
+}
