@@ -93,6 +93,9 @@ export function inhabit(
     // Engine 1 had none: its relay published.
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),
     decisionSources: {},
+    // The frozen engines knew of neither; their workflows want neither.
+    authority: { check: () => Promise.reject(new Error("not asked")) },
+    grants: { acquire: () => Promise.reject(new Error("not asked")) },
     delegation: {
       services: {},
       egress: createDirectEgress({ services: {}, origins: [] }),

@@ -12,6 +12,7 @@ import { Calls, type OpenCall } from "./calls.ts";
 import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
+import type { Held } from "./holdings.ts";
 import { failureOf, handsOver, isOfAnEffect, whatStops, type HopEnd } from "./hop-end.ts";
 import { InFlight, type FinishedStep } from "./in-flight.ts";
 import { JournalWriter } from "./journal-writer.ts";
@@ -37,6 +38,7 @@ export class Hop {
   readonly #workflow: AnyWorkflow;
   readonly #deps: ExecutionDeps;
   readonly #invocation: Invocation;
+  readonly #held: Held;
   readonly #journal: readonly LoadedEntry[];
   readonly #log: Logger;
   readonly #writer: JournalWriter;
@@ -62,6 +64,7 @@ export class Hop {
     material: Omit<Material, "input">,
     deps: ExecutionDeps,
     invocation: Invocation,
+    held: Held,
   ) {
     this.#claim = claim;
     this.#workflow = workflow;
@@ -70,6 +73,7 @@ export class Hop {
     this.#arms = material.arms;
     this.#deps = deps;
     this.#invocation = invocation;
+    this.#held = held;
     this.#log = deps.logFor(claim);
     const nowMs = () => ledgerNowMs(claim, deps, invocation);
     this.#nextTries = new NextTries(material.retries, nowMs, () => this.#wake.resolve());
@@ -229,6 +233,7 @@ export class Hop {
     });
     const context = workflowContext({
       claim: this.#claim,
+      held: this.#held,
       log: this.#log,
       abortSignal: this.#abort.signal,
       // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.

@@ -7,6 +7,7 @@ import { keys } from "./0006-keys.ts";
 import { waits } from "./0007-waits.ts";
 import { starts } from "./0008-starts.ts";
 import { attempts } from "./0009-attempts.ts";
+import { grants } from "./0010-grants.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   waits,
   starts,
   attempts,
+  grants,
 ];
