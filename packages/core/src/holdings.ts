@@ -29,7 +29,8 @@ export interface AuthorityQuestion extends Authority {
 
 /** Only "revoked" fails a run, and its reason is kept with it. */
 export type AuthorityAnswer =
-  { readonly outcome: "valid" } | { readonly outcome: "revoked"; readonly reason: string };
+  | { readonly outcome: "valid" }
+  | { readonly outcome: "revoked"; readonly reason: string };
 
 /**
  * Says whether the recorded authority of a run still holds, on every hop of a workflow that requires one. A rejection, and
@@ -107,7 +108,9 @@ export interface ResourceDefinition<GrantName extends string = string> {
 
 /** What a workflow's resources are once they are built. */
 export type Built<Definitions> = {
-  readonly [Name in keyof Definitions]: Definitions[Name] extends { build(...context: never[]): infer Resource }
+  readonly [Name in keyof Definitions]: Definitions[Name] extends {
+    build(...context: never[]): infer Resource;
+  }
     ? Awaited<Resource>
     : never;
 };

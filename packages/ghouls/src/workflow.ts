@@ -52,7 +52,10 @@ export interface WorkflowOptions<
   readonly resources?: Resources & { readonly [Name in keyof Resources]: ResourceDefinition<GrantName> };
   /** `import.meta.url` of the module that defines the workflow, where `workflow` is called by code elsewhere. */
   readonly module?: string;
-  run(context: WorkflowContext<Built<Resources>, GrantName>, input: z.output<Input>): Promise<z.input<Output>>;
+  run(
+    context: WorkflowContext<Built<Resources>, GrantName>,
+    input: z.output<Input>,
+  ): Promise<z.input<Output>>;
 }
 
 const KNOWN = new Set([
@@ -139,7 +142,9 @@ export function workflow<
     module: pathOf(options.module ?? callerOf(workflow)),
     // The engine gives each hop what its definition lists.
     run: (context, input) =>
-      options.run(context as WorkflowContext<Built<Resources>, GrantName>, input) as Promise<z.output<Output>>,
+      options.run(context as WorkflowContext<Built<Resources>, GrantName>, input) as Promise<
+        z.output<Output>
+      >,
   };
 }
 

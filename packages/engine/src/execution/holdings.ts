@@ -159,7 +159,10 @@ export class Holdings implements Held, Reined {
       };
     const { value, expiresAt, release } = answer;
     if (release !== undefined) this.#toGiveBack.push({ what, back: release });
-    if (expiresAt !== undefined && expiresAt.getTime() <= ledgerNowMs(this.#claim, this.#deps, this.#invocation))
+    if (
+      expiresAt !== undefined &&
+      expiresAt.getTime() <= ledgerNowMs(this.#claim, this.#deps, this.#invocation)
+    )
       return { kind: "unknown", why: `${what} had expired when it was given, at ${expiresAt.toISOString()}` };
     this.#grants = [...this.#grants, [name, Object.freeze({ value, expiresAt })]];
     return undefined;
@@ -168,7 +171,8 @@ export class Holdings implements Held, Reined {
   async #build(name: string, resource: ResourceDefinition): Promise<Withheld | undefined> {
     const { tenantId, runId } = this.#claim;
     const { grants } = this;
-    const disposal = (built: unknown) => (resource.dispose === undefined ? undefined : () => resource.dispose?.(built));
+    const disposal = (built: unknown) =>
+      resource.dispose === undefined ? undefined : () => resource.dispose?.(built);
     const what = `the resource "${name}"`;
     const asked = await this.#ask(
       what,
@@ -226,7 +230,8 @@ export class Holdings implements Held, Reined {
     const asked = await promise;
     clearTimeout(timer);
     this.#stop.signal.removeEventListener("abort", stopped);
-    if (asked.kind !== "answered") abort.abort(new DOMException("nobody waits for it any more", "AbortError"));
+    if (asked.kind !== "answered")
+      abort.abort(new DOMException("nobody waits for it any more", "AbortError"));
     return asked;
   }
 
@@ -238,7 +243,8 @@ export class Holdings implements Held, Reined {
         await back();
         await faults("holdings.after-release", what);
       });
-      if (await endsWithin(call, this.#within(settings.ownerDeadlineMs, settings.settleReserveMs / 2))) return;
+      if (await endsWithin(call, this.#within(settings.ownerDeadlineMs, settings.settleReserveMs / 2)))
+        return;
       call.catch((error: unknown) => this.#warn(`${what} was given back late, and failed`, error));
       this.#log.warn("what a hop held was not given back in time; nobody waits for it any more", { what });
     } catch (error) {
