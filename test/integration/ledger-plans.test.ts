@@ -227,7 +227,7 @@ const cases: readonly Case[] = [
   {
     name: "grants.live",
     rows: 3,
-    values: () => ["tenant-0", "name-0", ["user:user:3500", "user:3500", "role:operator"]],
+    values: () => ["tenant-0", "name-0", ["user:3500", "role:operator"]],
   },
   { name: "grants.by-id", rows: 1, values: () => ["grant-7000"] },
   { name: "deliveries.given-back-before", rows: 1, values: () => ["acme", firstId(), 2, 10] },

@@ -30,10 +30,10 @@ function inWords(roles: readonly string[]): string {
 export function createLedgerGrants(ledger: Pick<Ledger, "grants">): GrantProvider {
   return {
     acquire: async ({ tenantId, name, subject, roles }) => {
-      const holders = [...holdersOf(subject), ...roles.map((role) => `role:${role}`)];
+      const holders = [holderOf(subject), ...roles.map((role) => `role:${role}`)];
       const grant = await ledger.grants.live({ tenantId, name }, holders);
       if (grant === null) {
-        const who = holders.length === 0 ? "nobody" : holders.join(", ");
+        const who = holders.join(", ");
         return { outcome: "refused", reason: `no grant that is neither revoked nor expired names ${who}` };
       }
       return { outcome: "granted", ...(grant.expiresAt === null ? {} : { expiresAt: grant.expiresAt }) };
@@ -42,7 +42,6 @@ export function createLedgerGrants(ledger: Pick<Ledger, "grants">): GrantProvide
 }
 
 /** How grants may name a subject, as consents name deciders: "user:ada" is "user:ada", or "ada". A subject is never a role. */
-function holdersOf(subject: string): readonly string[] {
-  if (subject.startsWith("user:")) return [subject, `user:${subject}`];
-  return [`user:${subject}`];
+function holderOf(subject: string): string {
+  return subject.startsWith("user:") ? subject : `user:${subject}`;
 }
