@@ -34,9 +34,11 @@ const world = await testWorld({
   authority: {
     check: (question, signal) => (check ?? createKeyAuthority(world.ledger).check)(question, signal),
   },
-  settings: { ownerDeadlineMs: 50, giveBacksBeforeAttention: 2 },
+  settings: { giveBacksBeforeAttention: 2 },
 });
 const { db } = world;
+/** Nothing is waited for in earnest: for owners that hang, and never for one that asks the ledger. */
+const impatient = { settings: { ...world.deps.settings, ownerDeadlineMs: 50 } };
 const revoke = (keyId: string) =>
   asMigrator(db, (keys) => keys.revoke(keyId, { actor: null, reason: "by a test" }));
 
@@ -151,7 +153,7 @@ describe("where nobody knows whether it holds,", () => {
       await makeKey(db, SOMEBODY);
       check = ask;
       const { runId } = await world.submit("gated");
-      await world.drain();
+      await world.drain({ deps: impatient });
       expect(await world.view(runId)).toMatchObject({ status: "QUEUED", enqueueSeq: 2, attention: null });
       expect(await deliveries(runId)).toEqual([{ outcome: "given_back" }, { outcome: null }]);
       await world.later(20);
@@ -186,7 +188,7 @@ describe("where nobody knows whether it holds,", () => {
     check = (_question, signal) =>
       new Promise(() => signal.addEventListener("abort", () => told.resolve(String(signal.reason))));
     await world.submit("gated");
-    await world.drain();
+    await world.drain({ deps: impatient });
     expect(await told.promise).toContain("nobody waits for it any more");
   });
 

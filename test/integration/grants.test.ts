@@ -61,13 +61,15 @@ const world = await testWorld({
   grants: {
     acquire: (question, signal) => (acquire ?? createLedgerGrants(world.ledger).acquire)(question, signal),
   },
-  settings: { ownerDeadlineMs: 50, giveBacksBeforeAttention: 2 },
+  settings: { giveBacksBeforeAttention: 2 },
   faults: (point, detail) => {
     if (point === "worker.after-park" || point === "worker.after-settle") events.push(point);
     if (point === "ledger.after-statement" && detail === "deliveries.give-back") events.push(detail);
   },
 });
 const { db, ledger } = world;
+/** Nothing is waited for in earnest: for owners that hang, and never for one that asks the ledger. */
+const impatient = { settings: { ...world.deps.settings, ownerDeadlineMs: 50 } };
 
 async function asMigrator<T>(
   act: (grants: Ledger["grants"]) => Promise<T>,
@@ -100,9 +102,9 @@ beforeEach(async () => {
   for (const list of [ran, seen, events, world.logged]) list.length = 0;
 });
 
-async function ended(name = "writes") {
+async function ended(name = "writes", deps = {}) {
   const { runId } = await world.submit(name);
-  await world.drain();
+  await world.drain({ deps });
   return world.view(runId);
 }
 
@@ -236,7 +238,7 @@ describe("a provider", () => {
     ["gives what has expired", () => granted({ expiresAt: new Date(0) })],
   ])("that %s gives the hop back: it goes on later, and no loss is counted", async (_why, trouble) => {
     acquire = ({ name }) => (name === "b" ? trouble() : granted({ release: released("a") }));
-    const { runId } = await ended("two");
+    const { runId } = await ended("two", impatient);
     expect(await world.view(runId)).toMatchObject({ status: "QUEUED", enqueueSeq: 2, attention: null });
     expect(events).toEqual(["deliveries.give-back", "released a"]);
     acquire = () => granted();
@@ -249,7 +251,7 @@ describe("a provider", () => {
   test("that answers too late gets at once what nobody waited for", async () => {
     const late = Promise.withResolvers<GrantAnswer>();
     acquire = () => late.promise;
-    await ended();
+    await ended("writes", impatient);
     late.resolve({ outcome: "granted", release: released("late") });
     await expect.poll(() => events).toContain("released late");
     expect(ran).toEqual([]);
@@ -260,7 +262,7 @@ describe("a provider", () => {
       granted({
         release: name === "a" ? () => Promise.reject(new Error("gone")) : () => new Promise(() => undefined),
       });
-    expect(await ended("two")).toMatchObject({ status: "AWAITING_TIMER" });
+    expect(await ended("two", impatient)).toMatchObject({ status: "AWAITING_TIMER" });
     expect(world.logged.filter(({ level }) => level === "warn")).toMatchObject([
       {
         message: "what a hop held was not given back in time; nobody waits for it any more",
@@ -273,7 +275,7 @@ describe("a provider", () => {
   test("whose release fails late is told of as well, and ends no process", async () => {
     const late = Promise.withResolvers<void>();
     acquire = () => granted({ release: () => late.promise });
-    await ended();
+    await ended("writes", impatient);
     late.reject(new Error("gone"));
     await expect
       .poll(() => world.logged.map(({ message }) => message))

@@ -80,7 +80,6 @@ const world = await testWorld({
         release: () => void events.push(`released ${name}`),
       }),
   },
-  settings: { ownerDeadlineMs: 50 },
   faults: (point, detail) => {
     if (["worker.after-park", "worker.after-settle", "worker.after-handover"].includes(point))
       events.push(point);
@@ -88,6 +87,8 @@ const world = await testWorld({
   },
 });
 const { db } = world;
+/** Nothing is waited for in earnest: for owners that hang, and never for one that asks the ledger. */
+const impatient = { settings: { ...world.deps.settings, ownerDeadlineMs: 50 } };
 beforeEach(async () => {
   await world.reset();
   await db.admin("update ghouls.test_clock set ahead = '0 seconds'");
@@ -136,7 +137,7 @@ describe("the resources of a workflow", () => {
     async (_how, trouble) => {
       build = (name) => (name === "two" ? trouble() : Promise.resolve());
       const { runId } = await world.submit("uses");
-      await world.drain();
+      await world.drain({ deps: impatient });
       expect(await world.view(runId)).toMatchObject({ status: "QUEUED", enqueueSeq: 2 });
       expect(events).toEqual(["built one", "worker.after-handover", "ended one", "released db:connect"]);
       build = () => Promise.resolve();
@@ -151,7 +152,7 @@ describe("the resources of a workflow", () => {
     const late = Promise.withResolvers<void>();
     build = (name) => (name === "two" ? late.promise : Promise.resolve());
     await world.submit("uses");
-    await world.drain();
+    await world.drain({ deps: impatient });
     expect(events).not.toContain("built two");
     late.resolve();
     await expect.poll(() => events.slice(-2)).toEqual(["built two", "ended two"]);
@@ -160,7 +161,7 @@ describe("the resources of a workflow", () => {
   test("whose disposal throws or hangs are told of, and the rest is disposed all the same", async () => {
     dispose = (name) => (name === "two" ? new Promise(() => undefined) : Promise.reject(new Error("gone")));
     const { runId } = await world.submit("uses");
-    await world.drain();
+    await world.drain({ deps: impatient });
     expect((await world.view(runId)).status).toBe("AWAITING_TIMER");
     expect(events.slice(-2)).toEqual(["worker.after-park", "released db:connect"]);
     expect(warned()).toMatchObject([
