@@ -31,8 +31,10 @@ const CREATE = writeStatement(
   "grants.create",
   `
 insert into ghouls.grants (tenant_id, grant_id, name, holder, created_by, created_at, expires_at)
-values ($1, $2, $3, $4, coalesce($5::text, 'database role ' || session_user), ghouls.clock(),
-  ghouls.clock() + $6::double precision * interval '1 millisecond')
+select q.tenant_id, q.grant_id, q.name, q.holder, coalesce(q.created_by, 'database role ' || session_user), ghouls.clock(),
+  ghouls.clock() + q.expires_ms * interval '1 millisecond'
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::double precision[])
+  as q(tenant_id, grant_id, name, holder, created_by, expires_ms)
 on conflict (grant_id) do nothing`,
 );
 
@@ -106,7 +108,8 @@ export async function readLiveGrant(
  */
 export async function createGrant(executor: Executor, grant: NewGrant): Promise<GrantRow> {
   const { tenantId, grantId, name, holder, createdBy, expiresInMs } = grant;
-  await asManager(executor, "grants", CREATE, [tenantId, grantId, name, holder, createdBy, expiresInMs]);
+  const columns = [tenantId, grantId, name, holder, createdBy, expiresInMs].map((value) => [value]);
+  await asManager(executor, "grants", CREATE, columns);
   const made = await readGrant(executor, grantId);
   if (made?.tenantId === tenantId && made.name === name && made.holder === holder) return made;
   throw new GhoulsError("idempotency_conflict", `the id ${grantId} is another grant's`, {
