@@ -183,6 +183,28 @@ describe("where nobody knows whether it holds,", () => {
     });
   });
 
+  test("the delivery goes back all the same where no person can be asked", async () => {
+    check = () => Promise.reject(new Error("the directory is down"));
+    const { runId } = await world.submit("gated");
+    const deliveries = {
+      ...world.ledger.deliveries,
+      wereGivenBack: () => Promise.reject(new Error("the ledger is down")),
+    };
+    await world.drain({ deps: { ledger: { ...world.ledger, deliveries } } });
+    expect(await world.view(runId)).toMatchObject({ status: "QUEUED", enqueueSeq: 2 });
+    expect(world.logged.map(({ message }) => message)).toContain("attention could not be raised");
+  });
+
+  test("a debugger has the time that it needs, where somebody else holds the lease", async () => {
+    check = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return { outcome: "valid" };
+    };
+    const { runId } = await world.submit("gated");
+    await world.drain({ deps: { settings: { ...impatient.settings, leaseHeld: true } } });
+    expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");
+  });
+
   test("the check is told that nobody waits any more", async () => {
     const told = Promise.withResolvers<string>();
     check = (_question, signal) =>

@@ -1,6 +1,8 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { workflow, type ResourceContext } from "ghouls";
+import { blameHop } from "@ghouls/engine";
 import { makeRun } from "../support/factories.ts";
 import { testWorld } from "../support/world.ts";
 
@@ -185,6 +187,31 @@ describe("the resources of a workflow", () => {
     expect(events).toEqual([...BUILT, "first on one", "stopped", ...GONE, "over"]);
     await world.reconcile();
     expect((await world.view(runId)).status).toBe("CANCELLED");
+  });
+
+  test("that leave an error to the process fail their own run while its hop lasts, and nobody's after it", async () => {
+    const leave: (() => boolean)[] = [];
+    build = () => {
+      const inPool = AsyncLocalStorage.snapshot();
+      leave.push(() => inPool(() => blameHop(new Error("an idle client was ended"))));
+      return Promise.resolve();
+    };
+    duringFirst = () => {
+      expect(leave[0]?.()).toBe(true);
+      return Promise.resolve();
+    };
+    const { runId } = await world.submit("uses");
+    await world.drain();
+    expect(await world.view(runId)).toMatchObject({
+      status: "FAILED",
+      error: { code: "workflow_failed", message: "an idle client was ended" },
+    });
+    expect(events.slice(-3)).toEqual(GONE);
+    expect(leave[1]?.()).toBe(true);
+    expect(warned().at(-1)).toMatchObject({
+      message: "what a hop holds has left an error to the process",
+      fields: { error: "Error: an idle client was ended" },
+    });
   });
 
   test("of a lost worker keep nobody: the next hop has its own", async () => {
