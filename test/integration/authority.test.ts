@@ -32,7 +32,8 @@ let check: AuthorityCheck["check"] | undefined;
 const world = await testWorld({
   workflows: [gated, open],
   authority: {
-    check: (question, signal) => (check ?? createKeyAuthority(world.ledger).check)(question, signal),
+    check: (question, signal) =>
+      check?.(question, signal) ?? createKeyAuthority(world.ledger).check(question, signal),
   },
   settings: { giveBacksBeforeAttention: 2 },
 });

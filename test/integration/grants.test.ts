@@ -59,7 +59,8 @@ let acquire: GrantProvider["acquire"] | undefined;
 const world = await testWorld({
   workflows: [writes, two, chain, asksForMore],
   grants: {
-    acquire: (question, signal) => (acquire ?? createLedgerGrants(world.ledger).acquire)(question, signal),
+    acquire: (question, signal) =>
+      acquire?.(question, signal) ?? createLedgerGrants(world.ledger).acquire(question, signal),
   },
   settings: { giveBacksBeforeAttention: 2 },
   faults: (point, detail) => {
@@ -181,7 +182,8 @@ describe("a grant of the ledger", () => {
     const other = await testDatabase();
     const elsewhere = other.ledger();
     await other.admin("drop table ghouls.grants");
-    acquire = createLedgerGrants(elsewhere).acquire;
+    const provider = createLedgerGrants(elsewhere);
+    acquire = (question, signal) => provider.acquire(question, signal);
     expect(await ended()).toMatchObject({ status: "QUEUED", enqueueSeq: 2 });
   });
 });

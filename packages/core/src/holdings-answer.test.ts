@@ -20,13 +20,18 @@ describe("the answer of an authority check", () => {
 
 describe("the answer of a grant provider", () => {
   test("is a grant with what it has of value, end and release, or a refusal with its reason", () => {
-    const [expiresAt, release] = [new Date(7), () => undefined];
-    expect(readGrantAnswer({ outcome: "granted", value: 7, expiresAt, release })).toEqual({
+    const given = {
       outcome: "granted",
       value: 7,
-      expiresAt,
-      release,
-    });
+      expiresAt: new Date(7),
+      release() {
+        this.value = 0;
+      },
+    };
+    const read = readGrantAnswer(given);
+    expect(read).toEqual({ ...given, release: expect.any(Function) });
+    if (read.outcome === "granted") void read.release?.();
+    expect(given.value).toBe(0);
     expect(readGrantAnswer({ outcome: "granted" })).toEqual({ outcome: "granted", value: undefined });
     expect(readGrantAnswer({ outcome: "refused", reason: "no" })).toEqual({
       outcome: "refused",

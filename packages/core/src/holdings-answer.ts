@@ -43,7 +43,8 @@ export function readGrantAnswer(answer: unknown): GrantAnswer {
     outcome: "granted",
     value,
     ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(release === undefined ? {} : { release }),
+    // As a method of what was answered, where it is one.
+    ...(release === undefined ? {} : { release: () => release.call(answer) }),
   };
 }
 
