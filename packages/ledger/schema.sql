@@ -312,6 +312,18 @@ create table ghouls.evidence ( -- r, owner migrator
   body_digest text,
   recorded_at timestamp with time zone not null
 );
+create table ghouls.grants ( -- r, owner migrator
+  tenant_id text not null,
+  grant_id text not null,
+  name text not null,
+  holder text not null,
+  created_by text not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  revoked_by text,
+  revocation_reason text
+);
 create table ghouls.intents ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -510,6 +522,13 @@ alter table ghouls.deliveries add constraint deliveries_unclaimed CHECK (((statu
 alter table ghouls.deliveries add constraint deliveries_worker_end CHECK ((num_nulls(worker_ended_at, worker_end) <> 1));
 alter table ghouls.evidence add constraint evidence_class_check CHECK ((class = 'rejected'::text));
 alter table ghouls.evidence add constraint evidence_pkey PRIMARY KEY (tenant_id, run_id, evidence_id);
+alter table ghouls.grants add constraint grants_grant_id_check CHECK ((grant_id <> ''::text));
+alter table ghouls.grants add constraint grants_grant_id_key UNIQUE (grant_id);
+alter table ghouls.grants add constraint grants_holder_check CHECK ((holder ~ '^(user|role):.'::text));
+alter table ghouls.grants add constraint grants_name_check CHECK ((name <> ''::text));
+alter table ghouls.grants add constraint grants_pkey PRIMARY KEY (tenant_id, grant_id);
+alter table ghouls.grants add constraint grants_revoked CHECK ((num_nulls(revoked_at, revoked_by, revocation_reason) = ANY (ARRAY[0, 3])));
+alter table ghouls.grants add constraint grants_tenant_id_check CHECK ((tenant_id <> ''::text));
 alter table ghouls.intents add constraint intents_number_check CHECK ((number >= 1));
 alter table ghouls.intents add constraint intents_outcome CHECK ((num_nulls(outcome, outcome_at) <> 1));
 alter table ghouls.intents add constraint intents_outcome_check CHECK ((outcome = ANY (ARRAY['happened'::text, 'not_done'::text, 'cannot_happen'::text, 'failed'::text, 'resolved'::text])));
@@ -561,6 +580,7 @@ alter table ghouls.waits add constraint waits_tenant_id_run_id_seq_fkey FOREIGN 
 alter table ghouls.workflows add constraint workflows_pkey PRIMARY KEY (name, version, digest);
 
 -- indexes
+CREATE INDEX api_keys_by_subject ON ghouls.api_keys USING btree (tenant_id, subject) WHERE (revoked_at IS NULL);
 CREATE UNIQUE INDEX api_keys_key_id_key ON ghouls.api_keys USING btree (key_id);
 CREATE UNIQUE INDEX api_keys_pkey ON ghouls.api_keys USING btree (tenant_id, key_id);
 CREATE UNIQUE INDEX arms_arm_id_key ON ghouls.arms USING btree (arm_id);
@@ -596,6 +616,9 @@ CREATE UNIQUE INDEX deliveries_one_open ON ghouls.deliveries USING btree (tenant
 CREATE UNIQUE INDEX deliveries_pkey ON ghouls.deliveries USING btree (tenant_id, run_id, seq);
 CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at) WHERE (status = 'PENDING'::text);
 CREATE UNIQUE INDEX evidence_pkey ON ghouls.evidence USING btree (tenant_id, run_id, evidence_id);
+CREATE UNIQUE INDEX grants_grant_id_key ON ghouls.grants USING btree (grant_id);
+CREATE INDEX grants_live ON ghouls.grants USING btree (tenant_id, name, holder) WHERE (revoked_at IS NULL);
+CREATE UNIQUE INDEX grants_pkey ON ghouls.grants USING btree (tenant_id, grant_id);
 CREATE UNIQUE INDEX intents_one_open ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth) WHERE (outcome IS NULL);
 CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth, number);
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
@@ -742,6 +765,7 @@ comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at ano
 comment on table ghouls.audit is 'Operators acts, append only.';
 comment on table ghouls.child_ends is 'Children that have ended, until their parents know. Written under the lock of the child alone, so it has no reference to either.';
 comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
+comment on table ghouls.grants is 'A row stays when its grant has ended, and tells who made and who revoked it. The application only reads it.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
 comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the key, which is nowhere else.';
@@ -753,6 +777,7 @@ comment on table column ghouls.attempts.service_digest is 'Of what identifies it
 comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';
 comment on table column ghouls.attempts.unsent is 'Whoever holds the token says that nothing of its submission was sent.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
+comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
 comment on table column ghouls.runs.children is 'How many runs it has started.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
@@ -789,6 +814,7 @@ grant select on table doctor_terminal_runs to application;
 grant select on table doctor_waits to application;
 grant select on table doctor_working_runs to application;
 grant insert, select on table evidence to application;
+grant select on table grants to application;
 grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
 grant select on table migrations to application;

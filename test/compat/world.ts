@@ -94,6 +94,9 @@ export function inhabit(
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),
     decisionSources: {},
     queues: ["runs"],
+    // The frozen engines knew of neither; their workflows want neither.
+    authority: { check: () => Promise.reject(new Error("not asked")) },
+    grants: { acquire: () => Promise.reject(new Error("not asked")) },
     delegation: {
       services: {},
       egress: createDirectEgress({ services: {}, origins: [] }),

@@ -129,6 +129,30 @@ describe("a revocation", () => {
   });
 });
 
+describe("the roles of a subject", () => {
+  const roles = (subject = "user:ada", tenantId = "acme") =>
+    ledger.keys.rolesOfSubject({ tenantId, subject });
+
+  test("are those of all its keys in the tenant that can be used now", async () => {
+    await create(
+      { keyId: "k1", roles: ["operator", "legal"] },
+      { keyId: "k2", roles: ["legal", "releaser"], expiresInMs: DAY },
+      { keyId: "k3", roles: ["admin"], tenantId: "umbrella" },
+      { keyId: "k4", roles: ["viewer"], subject: "user:bob" },
+      { keyId: "k5", roles: [], subject: "user:eve" },
+    );
+    expect((await roles())?.toSorted()).toEqual(["legal", "operator", "releaser"]);
+    await advance(DAY / 1_000 + 1);
+    expect((await roles())?.toSorted()).toEqual(["legal", "operator"]);
+    await asMigrator(db, (keys) => keys.revoke("k1", { actor: null, reason: "x" }));
+    expect([await roles(), await roles("user:eve"), await roles("user:eve", "umbrella")]).toEqual([
+      null,
+      [],
+      null,
+    ]);
+  });
+});
+
 describe("the list of keys", () => {
   test("is the newest first, of one tenant or of all, and bounded", async () => {
     await create({ keyId: "k1" });

@@ -74,9 +74,15 @@ beforeAll(async () => {
   );
   await db.admin(
     `insert into ghouls.api_keys (tenant_id, key_id, digest, subject, roles, permissions, created_by, created_at)
-     select 'tenant-' || n % 7, 'key-' || n, repeat('0', 64), 's', '{}', '{}', 'x', ghouls.clock() from generate_series(1, 20000) as n`,
+     select 'tenant-' || n % 7, 'key-' || n, repeat('0', 64), 's' || n / 2, '{}', '{}', 'x', ghouls.clock() from generate_series(1, 20000) as n`,
   );
-  await db.admin("analyze ghouls.runs, ghouls.deliveries, ghouls.journal, ghouls.workflows, ghouls.api_keys");
+  await db.admin(
+    `insert into ghouls.grants (tenant_id, grant_id, name, holder, created_by, created_at)
+     select 'tenant-' || n % 7, 'grant-' || n, 'name-' || n % 50, 'user:' || n / 2, 'x', ghouls.clock() from generate_series(1, 20000) as n`,
+  );
+  await db.admin(
+    "analyze ghouls.runs, ghouls.deliveries, ghouls.journal, ghouls.workflows, ghouls.api_keys, ghouls.grants",
+  );
 });
 
 const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
@@ -217,6 +223,14 @@ const cases: readonly Case[] = [
   },
   { name: "keys.by-id", rows: 1, values: () => ["key-7000"] },
   { name: "keys.by-id", when: ", of none,", rows: 1, values: () => ["key-x"] },
+  { name: "keys.roles-of-subject", rows: 2, values: () => ["tenant-0", "s3500"] },
+  {
+    name: "grants.live",
+    rows: 3,
+    values: () => ["tenant-0", "name-0", ["user:3500", "role:operator"]],
+  },
+  { name: "grants.by-id", rows: 1, values: () => ["grant-7000"] },
+  { name: "deliveries.given-back-before", rows: 1, values: () => ["acme", firstId(), 2, 10] },
   { name: "keys.mark-used", rows: 1, values: () => ["tenant-0", "key-7000"] },
   { name: "runs.page-all", when: ", first,", rows: 102, values: () => first(51) },
   { name: "runs.page-all", when: ", later,", rows: 102, values: () => later(51) },

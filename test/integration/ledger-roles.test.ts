@@ -72,6 +72,13 @@ describe("the application's role", () => {
     ["let a revoked key live again", "update ghouls.api_keys set revoked_at = null"],
     ["let an expired key live longer", "update ghouls.api_keys set expires_at = null"],
     ["forget a key", "delete from ghouls.api_keys"],
+    [
+      "give itself a capability",
+      "insert into ghouls.grants (tenant_id, grant_id, name, holder, created_by, created_at) values ('acme', 'x', 'n', 'role:admin', 'x', now())",
+    ],
+    ["give a grant to somebody else", "update ghouls.grants set holder = 'user:eve'"],
+    ["let a revoked grant live again", "update ghouls.grants set revoked_at = null"],
+    ["forget a grant", "delete from ghouls.grants"],
     ["become the migrator", `set role ${MIGRATOR.name}`],
     ["read passwords", "select rolpassword from pg_authid"],
   ])("cannot %s", async (_what, statement) => {

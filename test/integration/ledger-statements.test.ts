@@ -17,6 +17,9 @@ const statements = [...STATEMENTS.values()].toSorted((a, b) => (a.name < b.name 
 
 /** Those that span tenants, because what they start from carries none: a message, a token, a worker, the relay, an operator. */
 const SYSTEM = [
+  "grants.by-id",
+  "grants.page",
+  "grants.revoke",
   "keys.by-id",
   "keys.page",
   "keys.revoke",
@@ -42,7 +45,7 @@ const SYSTEM = [
 ];
 
 /** Those of whoever owns the schema: the application's role may not carry them out. */
-const MIGRATORS = ["keys.create", "keys.revoke", "runs.repin"];
+const MIGRATORS = ["grants.create", "grants.revoke", "keys.create", "keys.revoke", "runs.repin"];
 const clientOf = ({ name }: Statement) => (MIGRATORS.includes(name) ? migrator : application);
 
 interface Described {

@@ -6,9 +6,11 @@ import {
   parseJson,
   type AnyService,
   type AnyWorkflow,
+  type AuthorityCheck,
   type Codec,
   type DecisionSource,
   type FaultInjector,
+  type GrantProvider,
   type Logger,
   type Principal,
   type QueuePort,
@@ -25,6 +27,8 @@ import {
   createConsents,
   createControl,
   createDirectEgress,
+  createKeyAuthority,
+  createLedgerGrants,
   createReads,
   createSignals,
   reconcile,
@@ -111,6 +115,9 @@ export interface WorldOptions {
   readonly beforeOpening?: BeforeOpening;
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   readonly services?: Readonly<Record<string, AnyService>>;
+  /** The ledger's own where absent. */
+  readonly authority?: AuthorityCheck;
+  readonly grants?: GrantProvider;
   /** Origins that these may have. */
   readonly origins?: readonly string[];
   /** The digest of each workflow: its name and version where absent. */
@@ -163,6 +170,8 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     publisher,
     decisionSources: options.decisionSources ?? {},
     queues: ["runs", "rites"],
+    authority: options.authority ?? createKeyAuthority(ledger),
+    grants: options.grants ?? createLedgerGrants(ledger),
     delegation: {
       services: options.services ?? {},
       egress: createDirectEgress({ services: options.services ?? {}, origins: options.origins ?? [] }),

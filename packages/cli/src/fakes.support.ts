@@ -87,7 +87,7 @@ export async function ghouls(argv: readonly string[], world: Partial<Io> = {}): 
     readStdin: () => Promise.resolve(""),
     loadLocal: () => Promise.reject(new Error("this test did not expect @ghouls/local")),
     loadDeployment: () => Promise.reject(new Error("this test did not expect @ghouls/functions")),
-    ledger: { migrate: unused, migrationSql: unused, openLedger: unused, openKeys: unused },
+    ledger: { migrate: unused, migrationSql: unused, openLedger: unused, openStores: unused },
     randomBytes: () => unused(),
     pollMs: 1,
     ...world,

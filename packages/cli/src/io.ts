@@ -38,11 +38,13 @@ export interface LedgerTools {
     readonly runs: Pick<Ledger["runs"], "repinIfUnclaimed">;
     close(): Promise<void>;
   };
-  openKeys(options: DatabaseConnection & { schema: string; maxConnections: number }): KeyStore;
+  openStores(options: DatabaseConnection & { schema: string; maxConnections: number }): Stores;
 }
 
-/** The keys of a ledger. */
-export interface KeyStore extends Pick<Ledger["keys"], "create" | "page" | "revoke"> {
+/** What is managed in the ledger itself. */
+export interface Stores {
+  readonly keys: Pick<Ledger["keys"], "create" | "page" | "revoke">;
+  readonly grants: Pick<Ledger["grants"], "create" | "page" | "revoke">;
   close(): Promise<void>;
 }
 
@@ -96,10 +98,7 @@ export function processIo(): Io {
       migrate,
       migrationSql,
       openLedger: (options) => openLedger({ ...options, ...OF_THE_COMMAND }),
-      openKeys: (options) => {
-        const ledger = openLedger({ ...options, ...OF_THE_COMMAND });
-        return { ...ledger.keys, close: () => ledger.close() };
-      },
+      openStores: (options) => openLedger({ ...options, ...OF_THE_COMMAND }),
     },
     randomBytes,
     pollMs: 500,

@@ -17,6 +17,8 @@ describe("ghouls", () => {
     [["watch", "--follow"], 2],
     [["keys"], 2],
     [["keys", "revoke", "k"], 2],
+    [["grants"], 2],
+    [["grants", "revoke", "g"], 2],
   ])("%j ends with %d and never ends the process itself", async (argv, code) => {
     const outcome = await ghouls(argv);
     expect(outcome.code).toBe(code);

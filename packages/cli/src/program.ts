@@ -9,6 +9,7 @@ import { addConsents } from "./commands/consents.ts";
 import { addDecide } from "./commands/decide.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addGrants } from "./commands/grants.ts";
 import { addInfra } from "./commands/infra.ts";
 import { addInit } from "./commands/init.ts";
 import { addKeys } from "./commands/keys.ts";
@@ -32,6 +33,7 @@ const COMMANDS = [
   addInfra,
   addMigrate,
   addKeys,
+  addGrants,
   addSubmit,
   addRuns,
   addShow,

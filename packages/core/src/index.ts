@@ -6,6 +6,8 @@ export * from "./duration.ts";
 export * from "./egress-event.ts";
 export * from "./errors.ts";
 export * from "./faults.ts";
+export * from "./holdings.ts";
+export * from "./holdings-answer.ts";
 export * from "./job-answer.ts";
 export * from "./json.ts";
 export * from "./message.ts";

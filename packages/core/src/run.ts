@@ -87,6 +87,10 @@ export const RUN_FAILURE_CODES = [
   "effect_unknown",
   /** It was held, and nobody released it in time. */
   "hold_expired",
+  /** The authority that it was admitted with lacks what its workflow requires, or has lost it since. */
+  "authority_revoked",
+  /** A capability that its workflow needs was refused. */
+  "grant_refused",
 ] as const;
 export type RunFailureCode = (typeof RUN_FAILURE_CODES)[number];
 

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { Duration } from "./duration.ts";
+import type { Authority, Grant, RequiredAuthority, ResourceDefinition } from "./holdings.ts";
 import type { Jsonified } from "./json.ts";
 import type { Backoff } from "./retry.ts";
 import type { Logger } from "./ports.ts";
@@ -56,13 +57,29 @@ export interface MapOptions {
   readonly concurrency?: number;
 }
 
-/** Handed to a workflow. Everything here is the same after a replay. */
-export interface WorkflowContext {
+/** The resources of a workflow that has none. */
+export type NoResources = Readonly<Record<never, never>>;
+
+/**
+ * Handed to a workflow. Everything here is the same after a replay, except what its hop holds: grants and resources are for
+ * the functions of steps.
+ */
+export interface WorkflowContext<Resources extends object = NoResources, GrantName extends string = string> {
   readonly runId: string;
   /** The agent that was chosen at admission, if any. */
   readonly agent: string | null;
   /** Subject that asked for the run. */
   readonly requestedBy: string;
+  /** In whose name the run acts, as it was recorded at admission. */
+  readonly authority: Authority;
+  /**
+   * A capability that this hop holds, of those that the workflow lists in `grants`. No step starts once it has expired: the
+   * run goes on in another hop then, which takes it anew. A step that has started is not stopped.
+   * @throws NonRetryableError for one that is not listed
+   */
+  grant(name: GrantName): Grant;
+  /** What the workflow's `resources` have built for this hop. */
+  readonly resources: Readonly<Resources>;
   /** When the run must have ended, if its workflow has a deadline. */
   readonly deadline: Date | undefined;
   /** Fires when the run is taken away from this worker. */
@@ -158,6 +175,12 @@ export interface WorkflowDefinition<Input = unknown, Output = unknown, Asked = I
   readonly module: string | undefined;
   /** Digests of earlier code whose runs this code carries on. */
   readonly accepts: readonly string[];
+  /** What is asked of the recorded authority on every hop; nothing where undefined. */
+  readonly authority: RequiredAuthority | undefined;
+  /** Names of the capabilities that each hop holds. */
+  readonly grants: readonly string[];
+  /** What is built for each hop, by name, in this order. */
+  readonly resources: Readonly<Record<string, ResourceDefinition>>;
   run(context: WorkflowContext, input: Input): Promise<Output>;
 }
 

@@ -20,6 +20,7 @@ export { createConsents, isConsentStatus, type ConsentsOptions } from "./consent
 export { createControl, type ControlOptions } from "./control.ts";
 export { blameHop } from "./execution/current-hop.ts";
 export { createKeyAuthenticator, type KeyAuthenticatorOptions } from "./keys.ts";
+export { createKeyAuthority, createLedgerGrants } from "./ledger-owners.ts";
 export { endsWithin } from "./patience.ts";
 export { createReads } from "./reads.ts";
 export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";

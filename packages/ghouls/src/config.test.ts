@@ -54,10 +54,13 @@ describe("a configuration", () => {
     });
     expect(config.database).toEqual({ schema: "ghouls", poolSize: 2, preparedStatements: undefined });
     expect(config.reconciler).toEqual({ hint: true });
+    expect([config.authority, config.grants]).toEqual([undefined, undefined]);
   });
 
   test.each([
     ["something that is no workflow", { workflows: [{}] }, "/workflows/0"],
+    ["an authority check that cannot check", { workflows: [], authority: () => true }, "/authority"],
+    ["a provider of grants that acquires nothing", { workflows: [], grants: { acquire: "x" } }, "/grants"],
     [
       "a queue with a setting that does not exist",
       { workflows: [], queues: { runs: { fast: true } } },

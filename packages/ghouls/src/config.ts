@@ -12,8 +12,10 @@ import {
   type AnyService,
   type AnyWorkflow,
   type Authenticator,
+  type AuthorityCheck,
   type Codec,
   type DecisionSource,
+  type GrantProvider,
   type Permission,
   type RoleTable,
 } from "@ghouls/core";
@@ -44,6 +46,13 @@ export interface ConfigOptions {
   };
   /** Verifies bearer tokens that are no API keys of the ledger, such as those of an identity provider. Keys are known without it. */
   readonly auth?: Authenticator;
+  /**
+   * Says on every hop whether what a run was admitted with still holds, for workflows that require an `authority`. The
+   * ledger's keys where absent: give one where those who ask for runs have none, but tokens that `auth` verifies.
+   */
+  readonly authority?: AuthorityCheck;
+  /** Gives each hop the `grants` of its workflow; those that `ghouls grants` keeps in the ledger where absent. */
+  readonly grants?: GrantProvider;
   /** Who decides consents besides people, by the name that `ctx.consent(…, { source })` gives. */
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   /** Who does delegated jobs; `ctx.delegate` takes one of these very objects. */
@@ -87,6 +96,9 @@ export interface Config {
   readonly timing: TimingSettings;
   readonly reconciler: { readonly hint: boolean };
   readonly auth: Authenticator | undefined;
+  /** The ledger's own where undefined. */
+  readonly authority: AuthorityCheck | undefined;
+  readonly grants: GrantProvider | undefined;
   /** With the built-in ones. */
   readonly roles: RoleTable;
   readonly codec: Codec;
@@ -123,6 +135,8 @@ const Shape = z.strictObject({
   timing: TimingSettings.prefault({}),
   reconciler: z.strictObject({ hint: z.boolean().default(true) }).prefault({}),
   auth: z.custom<Authenticator>(isFunction, "must be a function").optional(),
+  authority: z.custom<AuthorityCheck>((value) => hasFunction(value, "check"), "must have check").optional(),
+  grants: z.custom<GrantProvider>((value) => hasFunction(value, "acquire"), "must have acquire").optional(),
   roles: z
     .record(
       z
@@ -225,6 +239,8 @@ export function defineConfig(options: ConfigOptions): Config {
     timing: data.timing,
     reconciler: data.reconciler,
     auth: data.auth,
+    authority: data.authority,
+    grants: data.grants,
     roles: { ...data.roles, ...BUILT_IN_ROLES },
     codec: data.codec ?? identityCodec,
     decisionSources: data.decisionSources,

@@ -3,14 +3,23 @@ import {
   GhoulsError,
   QUEUE_NAME,
   durationMs,
+  type Built,
   type Duration,
+  type NoResources,
   type OnWorkerLoss,
+  type RequiredAuthority,
+  type ResourceDefinition,
   type WorkflowContext,
   type WorkflowDefinition,
 } from "@ghouls/core";
 import type * as z from "zod";
 
-export interface WorkflowOptions<Input extends z.ZodType, Output extends z.ZodType> {
+export interface WorkflowOptions<
+  Input extends z.ZodType,
+  Output extends z.ZodType,
+  Resources extends object = NoResources,
+  GrantName extends string = never,
+> {
   /** Stable: runs are pinned to name, version and digest. */
   readonly name: string;
   /** A whole number from 1. */
@@ -29,9 +38,24 @@ export interface WorkflowOptions<Input extends z.ZodType, Output extends z.ZodTy
    * is replayed against it before anything of it runs, and one that does not fit quarantines its run.
    */
   readonly accepts?: readonly string[];
+  /**
+   * Roles that the run's recorded authority must have, and must have still, on every hop. Where it has not, the run fails as
+   * `authority_revoked`, and nothing more of it runs.
+   */
+  readonly authority?: RequiredAuthority;
+  /** Capabilities that each hop holds. One that is refused fails the run as `grant_refused`. */
+  readonly grants?: readonly GrantName[];
+  /**
+   * What each hop builds before the code runs, in this order, and disposes after its end, in the reverse one: connections,
+   * clients, folders. It is in `ctx.resources` under its name, and typed there where it stands above `run`.
+   */
+  readonly resources?: Resources & { readonly [Name in keyof Resources]: ResourceDefinition<GrantName> };
   /** `import.meta.url` of the module that defines the workflow, where `workflow` is called by code elsewhere. */
   readonly module?: string;
-  run(context: WorkflowContext, input: z.output<Input>): Promise<z.input<Output>>;
+  run(
+    context: WorkflowContext<Built<Resources>, GrantName>,
+    input: z.output<Input>,
+  ): Promise<z.input<Output>>;
 }
 
 const KNOWN = new Set([
@@ -43,18 +67,27 @@ const KNOWN = new Set([
   "input",
   "output",
   "accepts",
+  "authority",
+  "grants",
+  "resources",
   "module",
   "run",
 ]);
 const DIGEST = /^[0-9a-f]{64}$/;
+const NAME_OF_GRANT = /^[^\p{Cc}\p{Zl}\p{Zp}]{1,200}$/u;
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/i;
 
 /**
  * Defines a workflow.
  * @throws GhoulsError configuration_invalid, with what to write instead
  */
-export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
-  options: WorkflowOptions<Input, Output>,
+export function workflow<
+  Input extends z.ZodType,
+  Output extends z.ZodType,
+  Resources extends Readonly<Record<string, ResourceDefinition<GrantName>>> = NoResources,
+  const GrantName extends string = never,
+>(
+  options: WorkflowOptions<Input, Output, Resources, GrantName>,
 ): WorkflowDefinition<z.output<Input>, z.output<Output>, z.input<Input>> {
   const refuse = (message: string, fix: string) =>
     new GhoulsError("configuration_invalid", `workflow "${String(options.name)}": ${message}`, { fix });
@@ -88,6 +121,8 @@ export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
       `"${odd}" is no digest that it could accept`,
       "Give the 64 digits that `ghouls workflows` prints.",
     );
+  const problem = problemOfHoldings(options);
+  if (problem !== undefined) throw refuse(...problem);
   if (typeof options.input?.safeParseAsync !== "function")
     throw refuse("input is no schema", "Give a zod schema.");
   if (typeof options.run !== "function")
@@ -101,9 +136,60 @@ export function workflow<Input extends z.ZodType, Output extends z.ZodType>(
     input: options.input as unknown as z.ZodType<z.output<Input>, z.input<Input>>,
     output: options.output as unknown as z.ZodType<z.output<Output>> | undefined,
     accepts: [...new Set(accepts)],
+    authority: options.authority,
+    grants: options.grants ?? [],
+    resources: (options.resources ?? {}) as Readonly<Record<string, ResourceDefinition>>,
     module: pathOf(options.module ?? callerOf(workflow)),
-    run: (context, input) => options.run(context, input) as Promise<z.output<Output>>,
+    // The engine gives each hop what its definition lists.
+    run: (context, input) =>
+      options.run(context as WorkflowContext<Built<Resources>, GrantName>, input) as Promise<
+        z.output<Output>
+      >,
   };
+}
+
+/** What is wrong with what each hop is to hold, and what to write instead. */
+function problemOfHoldings({
+  authority,
+  grants = [],
+  resources = {},
+}: {
+  readonly authority?: unknown;
+  readonly grants?: unknown;
+  readonly resources?: unknown;
+}): [message: string, fix: string] | undefined {
+  if (authority !== undefined && !isRequiredAuthority(authority))
+    return ["authority names no roles", 'Give authority: { roles: ["releaser"] }.'];
+  if (!isNames(grants))
+    return [
+      "grants is no list of distinct names",
+      'Give grants: ["reports:write"]; a name is one line, at most 200 characters.',
+    ];
+  if (!isRecord(resources)) return ["resources is no object", RESOURCES_FIX];
+  const odd = Object.entries(resources).find(([, one]) => !isResource(one));
+  return odd === undefined ? undefined : [`the resource "${odd[0]}" cannot be built`, RESOURCES_FIX];
+}
+
+const RESOURCES_FIX =
+  "Give resources: { db: { build: async () => …, dispose: async (db) => … } }; dispose may be left out.";
+
+function isRequiredAuthority(value: unknown): boolean {
+  return isRecord(value) && isNames(value["roles"]) && Object.keys(value).length === 1;
+}
+
+function isNames(value: unknown): boolean {
+  if (!Array.isArray(value) || new Set(value).size !== value.length) return false;
+  return value.every((one: unknown) => typeof one === "string" && NAME_OF_GRANT.test(one));
+}
+
+function isResource(value: unknown): boolean {
+  if (!isRecord(value) || typeof value["build"] !== "function") return false;
+  const { dispose } = value;
+  return dispose === undefined || typeof dispose === "function";
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function pathOf(module: string | undefined): string | undefined {

@@ -19,6 +19,7 @@ export type { PassPage, Position } from "./sql/keyset.ts";
 export type { NewestPosition } from "./sql/newest.ts";
 export type { JudgedLoss, LapsedClaim } from "./hops/losses.ts";
 export type { DoctorCheck } from "./schema/doctor.ts";
+export type { GrantRow, NewGrant } from "./grants.ts";
 export { DRIVERS, type DriverName } from "./connection/drivers/driver.ts";
 export { LedgerError, type LedgerFaultKind } from "./connection/errors.ts";
 export type { NewEntry, StoredEntry } from "./hops/journal.ts";

@@ -1,8 +1,8 @@
 import { GhoulsError, isSameDigest } from "@ghouls/core";
 import type { Executor, Row } from "./connection/database.ts";
-import { LedgerError } from "./connection/errors.ts";
+import { asManager } from "./manager.ts";
 import { rows } from "./sql/rows.ts";
-import { readStatement, writeStatement, type Statement } from "./sql/statement.ts";
+import { readStatement, writeStatement } from "./sql/statement.ts";
 
 const KEY = `k.tenant_id, k.key_id, k.subject, k.roles, k.permissions, k.created_by, k.created_at, k.expires_at, k.last_used_at,
   k.revoked_at, k.revoked_by, k.revocation_reason, coalesce(k.expires_at <= ghouls.clock(), false) as expired`;
@@ -67,6 +67,15 @@ where k.key_id = $1 and k.revoked_at is null
 returning k.tenant_id, k.key_id`,
 );
 
+const ROLES_OF_SUBJECT = readStatement(
+  "keys.roles-of-subject",
+  `
+select k.roles
+from ghouls.api_keys k
+where k.tenant_id = $1 and k.subject = $2 and k.revoked_at is null
+  and (k.expires_at is null or k.expires_at > ghouls.clock())`,
+);
+
 /** A key without what proves it. */
 export interface ApiKey {
   readonly tenantId: string;
@@ -122,7 +131,7 @@ export async function markKeyUsed(
  */
 export async function createKeys(executor: Executor, keys: readonly NewKey[]): Promise<ApiKey[]> {
   const column = <T>(pick: (key: NewKey) => T): T[] => keys.map(pick);
-  await asManager(executor, CREATE, [
+  await asManager(executor, "keys", CREATE, [
     column((key) => key.tenantId),
     column((key) => key.keyId),
     column((key) => key.digest),
@@ -167,32 +176,24 @@ export async function revokeKey(
   keyId: string,
   by: { readonly actor: string | null; readonly reason: string },
 ): Promise<{ readonly revoked: boolean; readonly key: ApiKey } | null> {
-  const changed = await asManager(executor, REVOKE, [keyId, by.actor, by.reason]);
+  const changed = await asManager(executor, "keys", REVOKE, [keyId, by.actor, by.reason]);
   const stored = await readKey(executor, keyId);
   if (stored === null) return null;
   return { revoked: changed.length > 0, key: shown(stored) };
 }
 
+/** The roles of all keys of a subject that can be used now; null where it has none that can. */
+export async function readRolesOfSubject(
+  executor: Executor,
+  { tenantId, subject }: Pick<ApiKey, "tenantId" | "subject">,
+): Promise<readonly string[] | null> {
+  const usable = await executor.run(ROLES_OF_SUBJECT, [tenantId, subject]);
+  return usable.length === 0 ? null : [...new Set(usable.flatMap((row) => rows(row).texts("roles")))];
+}
+
 /** Without what a lookup alone needs. */
 function shown({ digest: _digest, useIsDue: _useIsDue, ...key }: StoredKey): ApiKey {
   return key;
-}
-
-/** The application's role only reads keys: what it runs could make itself one otherwise. */
-async function asManager(
-  executor: Executor,
-  statement: Statement,
-  values: readonly unknown[],
-): Promise<Row[]> {
-  try {
-    return await executor.run(statement, values);
-  } catch (error) {
-    if (!(error instanceof LedgerError) || error.sqlState !== "42501") throw error;
-    throw new GhoulsError("configuration_invalid", "this role may not manage keys", {
-      fix: "Give the connection string of the role that owns the schema (GHOULS_MIGRATION_DATABASE_URL): the application's only reads keys.",
-      cause: error,
-    });
-  }
 }
 
 function keyOf(row: Row): ApiKey {

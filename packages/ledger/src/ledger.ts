@@ -10,6 +10,8 @@ import * as evidence from "./hops/evidence.ts";
 import * as arms from "./waits/arms.ts";
 import * as consents from "./waits/consents.ts";
 import * as deadlines from "./waits/deadlines.ts";
+import * as giveBacks from "./hops/give-backs.ts";
+import * as grants from "./grants.ts";
 import * as handovers from "./hops/handovers.ts";
 import * as holds from "./admission/holds.ts";
 import * as intents from "./hops/intents.ts";
@@ -126,6 +128,7 @@ export function openLedger(options: LedgerOptions) {
       beatOfWorker: bind(database, beats.beatOfWorker),
       yieldIfClaimed: bind(database, handovers.yieldDeliveryIfClaimed),
       giveBackIfClaimed: bind(database, handovers.giveDeliveryBackIfClaimed),
+      wereGivenBack: bind(database, giveBacks.wereGivenBack),
       lapsed: bind(database, losses.readLapsedClaims),
       settleLost: bind(database, losses.settleLostClaims),
       expiredHolds: bind(database, holds.readExpiredHolds),
@@ -202,6 +205,14 @@ export function openLedger(options: LedgerOptions) {
       /** For the role that owns the schema, as is `revoke`: the application's is refused by name. */
       create: bind(database, keys.createKeys),
       revoke: bind(database, keys.revokeKey),
+      rolesOfSubject: bind(database, keys.readRolesOfSubject),
+    },
+    grants: {
+      live: bind(database, grants.readLiveGrant),
+      page: bind(database, grants.readGrantPage),
+      /** For the role that owns the schema, as is `revoke`. */
+      create: bind(database, grants.createGrant),
+      revoke: bind(database, grants.revokeGrant),
     },
     nextLook: bind(database, readNextLook),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */

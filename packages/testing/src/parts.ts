@@ -1,5 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { durationMs, noFaults, type AnyWorkflow, type LogFields, type Logger } from "@ghouls/core";
+import {
+  durationMs,
+  noFaults,
+  type AnyWorkflow,
+  type AuthorityCheck,
+  type GrantProvider,
+  type LogFields,
+  type Logger,
+} from "@ghouls/core";
 import {
   DEFAULT_EXECUTION_SETTINGS,
   Publisher,
@@ -26,6 +34,7 @@ import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
 import type { Database } from "./database.ts";
 import { ScriptedJobs, type Ask } from "./jobs.ts";
+import { authorityOfTests, grantsOfTests } from "./owners.ts";
 import { TestQueue } from "./queue.ts";
 import { Workers } from "./workers.ts";
 
@@ -34,6 +43,8 @@ export interface PartsOptions {
   readonly ask: Ask;
   readonly database: Database;
   readonly log: Logger;
+  readonly authority: AuthorityCheck | undefined;
+  readonly grants: GrantProvider | undefined;
 }
 
 /** What a process of Ghouls is made of, with the test's queue and clock. */
@@ -81,6 +92,8 @@ export function openParts(options: PartsOptions): Parts {
     ...shared,
     queues: Object.keys(config.queues),
     decisionSources,
+    authority: options.authority ?? config.authority ?? authorityOfTests,
+    grants: options.grants ?? config.grants ?? grantsOfTests,
     delegation: {
       services,
       egress: jobs,

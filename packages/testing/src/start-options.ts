@@ -1,4 +1,11 @@
-import { GhoulsError, type AnyService, type AnyWorkflow, type Logger } from "@ghouls/core";
+import {
+  GhoulsError,
+  type AnyService,
+  type AnyWorkflow,
+  type AuthorityCheck,
+  type GrantProvider,
+  type Logger,
+} from "@ghouls/core";
 import { defineConfig, type Config } from "ghouls";
 import type { Actor } from "./actor.ts";
 import type { Ask } from "./jobs.ts";
@@ -33,6 +40,16 @@ interface Circumstances {
   readonly databaseUrl?: string;
   /** Who asks for runs; "user:tester" with the role operator by default. */
   readonly as?: Actor;
+  /**
+   * Says whether the authority of a run holds, for workflows that require one. The configuration's where absent; where it has
+   * none, it holds for who asks with the roles that are required.
+   */
+  readonly authority?: AuthorityCheck;
+  /**
+   * Gives hops the grants of their workflows, such as `{ acquire: async ({ name }) => ({ outcome: "granted", value: … }) }`.
+   * The configuration's where absent; where it has none, each is granted, without a value.
+   */
+  readonly grants?: GrantProvider;
   /** Hears what a worker and the passes log, `ctx.log` among it. Nobody does by default. */
   readonly log?: Logger;
 }
@@ -48,6 +65,8 @@ const OPTIONS: Record<keyof (Subject & Circumstances), true> = {
   skipTime: true,
   databaseUrl: true,
   as: true,
+  authority: true,
+  grants: true,
   log: true,
 };
 

@@ -76,7 +76,8 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
   const warnings = keepingWarnings(options.log);
   const database = await openDatabase(options.databaseUrl, process.env);
   const { scratch } = database;
-  const parts = openParts({ config, ask, database, log: warnings.log });
+  const { authority, grants } = options;
+  const parts = openParts({ config, ask, database, log: warnings.log, authority, grants });
   const { queue, admission, workers, reconcileIfDue } = parts;
   const runIds = new Set<string>();
   const script = new Script(

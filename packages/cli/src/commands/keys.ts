@@ -3,8 +3,6 @@ import {
   BUILT_IN_ROLES,
   PERMISSIONS,
   ROLE_NAME,
-  durationMs,
-  isDuration,
   isPermission,
   mintApiKey,
   parseApiKey,
@@ -12,20 +10,21 @@ import {
 } from "@ghouls/core";
 import type { ApiKey } from "@ghouls/ledger";
 import { InvalidArgumentError, type Command } from "commander";
-import { act, withJson, wholeNumber, type CommonOptions, type Context } from "../command.ts";
-import { namedDatabase } from "../database.ts";
-import { readDevFile } from "../dev-file.ts";
+import { act, wholeNumber, type Context } from "../command.ts";
 import { CommandError, EXIT, usageError } from "../failure.ts";
-import type { DatabaseConnection, Io, KeyStore } from "../io.ts";
+import type { Io } from "../io.ts";
+import {
+  lifetime,
+  manage,
+  plainText,
+  revokedBefore,
+  stateOf,
+  withOwnersDatabase,
+  type ManageOptions,
+} from "../manage.ts";
 import { jsonText, printable, table } from "../printable.ts";
 
-interface KeysOptions extends CommonOptions {
-  readonly databaseUrl?: string;
-  readonly schema: string;
-  readonly dataDir: string;
-}
-
-interface CreateOptions extends KeysOptions {
+interface CreateOptions extends ManageOptions {
   readonly tenant: string;
   readonly subject: string;
   readonly role?: readonly string[];
@@ -34,12 +33,12 @@ interface CreateOptions extends KeysOptions {
   readonly by?: string;
 }
 
-interface ListOptions extends KeysOptions {
+interface ListOptions extends ManageOptions {
   readonly tenant?: string;
   readonly limit: number;
 }
 
-interface RevokeOptions extends KeysOptions {
+interface RevokeOptions extends ManageOptions {
   readonly reason: string;
   readonly by?: string;
 }
@@ -53,7 +52,7 @@ export function addKeys(program: Command, context: Context): void {
 }
 
 function addCreate(keys: Command, context: Context): void {
-  const command = withDatabase(keys.command("create"))
+  const command = withOwnersDatabase(keys.command("create"))
     .description("make a key and print it, once: only its digest is kept")
     .requiredOption("--tenant <name>", "tenant that the key is for", plainText(128))
     .requiredOption("--subject <name>", 'who speaks with it, such as "user:ada" or "ci"', plainText(200))
@@ -66,7 +65,7 @@ function addCreate(keys: Command, context: Context): void {
 }
 
 function addList(keys: Command, context: Context): void {
-  const command = withDatabase(keys.command("list"))
+  const command = withOwnersDatabase(keys.command("list"))
     .description("list keys, newest first, with those that have ended")
     .option("--tenant <name>", "only this tenant's")
     .option("--limit <number>", "1 to 1000", wholeNumber(1, 1_000), 100);
@@ -75,7 +74,7 @@ function addList(keys: Command, context: Context): void {
 }
 
 function addRevoke(keys: Command, context: Context): void {
-  const command = withDatabase(keys.command("revoke"))
+  const command = withOwnersDatabase(keys.command("revoke"))
     .description("end a key: it is refused from the next request on")
     .argument("<id>", "id of the key, or the key itself")
     .requiredOption("--reason <text>", "why; it is kept with the key", plainText(2_000))
@@ -84,24 +83,13 @@ function addRevoke(keys: Command, context: Context): void {
   command.action(act(context, options, (id: string) => revoke(context.io, id, options())));
 }
 
-function withDatabase(command: Command): Command {
-  return withJson(command)
-    .option(
-      "--database-url <url>",
-      "connection of the role that owns the schema (else GHOULS_MIGRATION_DATABASE_URL or _SECRET_ARN, else DATABASE_URL " +
-        "or _SECRET_ARN, else the running `ghouls dev`)",
-    )
-    .option("--schema <name>", "schema of the ledger", "ghouls")
-    .option("--data-dir <folder>", "data folder of `ghouls dev`", ".ghouls");
-}
-
 async function create(io: Io, options: CreateOptions): Promise<number> {
   const { tenant: tenantId, subject, role: roles = [], permission: permissions = [] } = options;
   if (roles.length + permissions.length === 0) {
     throw usageError("a key without a role and a permission may do nothing", "Give --role or --permission.");
   }
   const { keyId, text, digest } = mintApiKey(io.randomBytes(API_KEY_BYTES));
-  const made = await withKeys(io, options, async (store) => {
+  const made = await manage(io, options, async ({ keys: store }) => {
     const [key] = await store.create([
       {
         tenantId,
@@ -146,7 +134,7 @@ function explanationOf(key: ApiKey): string {
 async function list(io: Io, options: ListOptions): Promise<number> {
   const { tenant: tenantId, limit } = options;
   const filter = tenantId === undefined ? {} : { tenantId };
-  const found = await withKeys(io, options, (store) => store.page(filter, limit + 1));
+  const found = await manage(io, options, ({ keys: store }) => store.page(filter, limit + 1));
   const keys = found.slice(0, limit);
   const hasMore = found.length > limit;
   if (options.json === true) {
@@ -169,14 +157,9 @@ async function list(io: Io, options: ListOptions): Promise<number> {
   return EXIT.ok;
 }
 
-function stateOf(key: ApiKey): string {
-  if (key.revokedAt !== null) return "revoked";
-  return key.expired ? "expired" : "usable";
-}
-
 async function revoke(io: Io, given: string, options: RevokeOptions): Promise<number> {
   const keyId = parseApiKey(given)?.keyId ?? given;
-  const answer = await withKeys(io, options, (store) =>
+  const answer = await manage(io, options, ({ keys: store }) =>
     store.revoke(keyId, { actor: options.by ?? null, reason: options.reason }),
   );
   if (answer === null) {
@@ -185,41 +168,8 @@ async function revoke(io: Io, given: string, options: RevokeOptions): Promise<nu
   const { revoked, key } = answer;
   if (options.json === true) io.out(`${jsonText({ revoked, ...key })}\n`);
   else if (revoked) io.out(`revoked ${key.keyId} of ${printable(key.subject)}\n`);
-  else {
-    const { revokedAt, revokedBy, revocationReason } = key;
-    const when = revokedAt?.toISOString() ?? "";
-    io.out(`revoked before, ${when} by ${printable(`${revokedBy}: ${revocationReason}`)}\n`);
-  }
+  else io.out(revokedBefore(key));
   return EXIT.ok;
-}
-
-async function withKeys<T>(
-  io: Io,
-  options: KeysOptions,
-  carryOut: (keys: KeyStore) => Promise<T>,
-): Promise<T> {
-  const database =
-    namedDatabase(io, options.databaseUrl, ["GHOULS_MIGRATION_", ""]) ??
-    (await runningDatabase(io, options.dataDir));
-  if (database === undefined) {
-    throw usageError(
-      "no database is named",
-      "Start `ghouls dev` in this folder, give --database-url, or set GHOULS_MIGRATION_DATABASE_URL to the connection string " +
-        "of the role that owns the schema.",
-    );
-  }
-  const keys = io.ledger.openKeys({ ...database, schema: options.schema, maxConnections: 1 });
-  try {
-    return await carryOut(keys);
-  } finally {
-    await keys.close();
-  }
-}
-
-async function runningDatabase(io: Io, dataDir: string): Promise<DatabaseConnection | undefined> {
-  const dev = await readDevFile(io, dataDir);
-  const connectionString = dev?.migrationUrl ?? dev?.databaseUrl;
-  return connectionString === undefined ? undefined : { connectionString };
 }
 
 function role(text: string, before: readonly string[] = []): readonly string[] {
@@ -232,21 +182,4 @@ function role(text: string, before: readonly string[] = []): readonly string[] {
 function permission(text: string, before: readonly string[] = []): readonly string[] {
   if (!isPermission(text)) throw new InvalidArgumentError(`It is none of ${PERMISSIONS.join(", ")}.`);
   return [...before, text];
-}
-
-function lifetime(text: string): number {
-  if (!isDuration(text) || durationMs(text) === 0) {
-    throw new InvalidArgumentError('Give a whole number and a unit, such as "12h" or "90d".');
-  }
-  return durationMs(text);
-}
-
-/** A parser of texts that people read again, in a list and in a log. */
-function plainText(most: number): (text: string) => string {
-  return (text) => {
-    const plain = text.trim();
-    if (plain === "" || plain.length > most || printable(plain) !== plain || !plain.isWellFormed())
-      throw new InvalidArgumentError(`Give a text of one line, at most ${most} characters.`);
-    return plain;
-  };
 }

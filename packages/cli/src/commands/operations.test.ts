@@ -75,7 +75,7 @@ function ledger(tools: Partial<LedgerTools>): LedgerTools {
   const unused = () => {
     throw new Error("not expected");
   };
-  return { migrate: unused, migrationSql: unused, openLedger: unused, openKeys: unused, ...tools };
+  return { migrate: unused, migrationSql: unused, openLedger: unused, openStores: unused, ...tools };
 }
 
 describe("migrate", () => {

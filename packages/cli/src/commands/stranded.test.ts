@@ -31,7 +31,7 @@ function ledgerWith(answer: Partial<RepinAnswer> | null) {
   const ledger: LedgerTools = {
     migrate: never,
     migrationSql: never,
-    openKeys: never,
+    openStores: never,
     openLedger: (options) => {
       calls.push(options);
       return {

@@ -5,6 +5,7 @@ import { tellParent } from "./children.ts";
 import { carryContain } from "./contain.ts";
 import type { Reins } from "./reins.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
+import { Holdings } from "./holdings.ts";
 import { Hop, type OpenCallsOf } from "./hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { giveBack, handOver } from "./handover.ts";
@@ -17,6 +18,7 @@ import { persist, type Persistence } from "./persist.ts";
 import { checkReplay } from "./replay-check.ts";
 import { settle, settlementOf } from "./settle.ts";
 import { callsOf, takeoverProblem } from "./takeover.ts";
+import { endOf } from "./withheld.ts";
 
 /** Carries a claimed delivery to its end. Never rejects. */
 export async function carry(
@@ -25,14 +27,27 @@ export async function carry(
   invocation: Invocation,
   reins: Reins,
 ): Promise<Carried> {
+  const holdings = new Holdings(claim, deps, invocation);
+  reins.onHop(holdings);
+  const carried = await carryWith(holdings, claim, deps, invocation, reins);
+  // Its end is committed, or nothing of it is written any more; and no step is in flight.
+  await holdings.release();
+  if (carried.kind === "fenced") await acknowledge(claim, deps);
+  return carried;
+}
+
+async function carryWith(
+  holdings: Holdings,
+  claim: ClaimedRun,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+  reins: Reins,
+): Promise<Carried> {
   try {
     await deps.faults("worker.after-claim", claim.runId);
-    const carried =
-      claim.cause === "contain"
-        ? await carryContain(claim, deps, invocation, reins)
-        : await carryHop(claim, deps, invocation, reins);
-    if (carried.kind === "fenced") await acknowledge(claim, deps);
-    return carried;
+    return claim.cause === "contain"
+      ? await carryContain(claim, deps, invocation, reins, holdings)
+      : await carryHop(claim, deps, invocation, reins, holdings);
   } catch (error) {
     if (error instanceof DisagreementError) return quarantine(claim, error.message, deps);
     if (error instanceof CodecError) return later(claim, error, deps, invocation);
@@ -45,10 +60,16 @@ async function carryHop(
   deps: ExecutionDeps,
   invocation: Invocation,
   reins: Reins,
+  holdings: Holdings,
 ): Promise<Carried> {
   const pinned = pinnedWorkflow(claim.workflow, deps.registry);
   if ("absent" in pinned) {
     const end = await endWithoutWorkflow(claim, pinned.absent, deps, invocation);
+    return conclude(claim, end, deps, invocation, undefined);
+  }
+  const unauthorized = await holdings.checkAuthority(pinned.workflow);
+  if (unauthorized !== undefined) {
+    const end = await endOf(unauthorized, claim, deps, invocation);
     return conclude(claim, end, deps, invocation, undefined);
   }
   const loaded = await loadMaterial(claim, pinned.workflow, deps);
@@ -64,7 +85,13 @@ async function carryHop(
   if (claim.workflowAbsentSince !== null && !(await deps.ledger.runs.clearAbsenceIfClaimed(claim))) {
     return { kind: "fenced" };
   }
-  const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
+  const withheld = await holdings.take(pinned.workflow);
+  if (withheld !== undefined) {
+    return conclude(claim, await endOf(withheld, claim, deps, invocation), deps, invocation, undefined);
+  }
+  const bounded = { ...invocation, holdsUntilMs: holdings.untilMs };
+  const hop = new Hop(claim, pinned.workflow, loaded, deps, bounded, holdings);
+  holdings.carriedBy(hop);
   reins.onHop(hop);
   const { adopts, workflow } = pinned;
   let adopted = false;
@@ -87,9 +114,11 @@ async function carryHop(
   const carried = await conclude(carrier, end, deps, invocation, hop);
   const kept = carried.kind !== "fenced" && carried.kind !== "unknown" && carried.kind !== "quarantined";
   if (deps.settings.replayCheck && kept) {
-    const ended = { claim: carrier, workflow, end, unanswered, journalLength: hop.journal().length };
-    // Nothing waits for it: the run is as it is.
-    void checkReplay(ended, deps, invocation);
+    const journalLength = hop.journal().length;
+    const ended = { claim: carrier, workflow, end, unanswered, held: holdings, journalLength };
+    const checked = checkReplay(ended, deps, invocation);
+    // Only what the hop holds waits for it: the run is as it is.
+    if (!holdings.isEmpty) await checked;
   }
   return carried;
 }
@@ -128,7 +157,11 @@ async function conclude(
     case "yielded": {
       const journal = hop?.journal() ?? [];
       const written = journal.length - (claim.journalLength - claim.journalStart);
-      const idle = end.why === "time" && hop !== undefined && written === 0 && !hop.hasTried();
+      const idle = end.why !== "drain" && hop !== undefined && written === 0 && !hop.hasTried();
+      if (idle && end.why === "grant") {
+        const withheld = { kind: "unknown", why: "a grant had expired before a step could start" } as const;
+        return conclude(claim, await endOf(withheld, claim, deps, invocation), deps, invocation, hop);
+      }
       if (!idle || claim.idleYields === 0) {
         const calls = hop?.standingTries() ?? [];
         return persist(

@@ -3,6 +3,7 @@ import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
+import type { Holdings } from "./holdings.ts";
 import { Hop } from "./hop.ts";
 import { askForAPerson } from "./live-step.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
@@ -13,13 +14,15 @@ import type { Reins } from "./reins.ts";
 
 /**
  * Carries a contain delivery: asks the probes of an ending run's effects, by a replay that starts nothing. The run's
- * status is left alone; the containment pass ends the run when every item is acknowledged.
+ * status is left alone; the containment pass ends the run when every item is acknowledged. The authority is not asked: what
+ * has happened must be found out whoever's key is revoked by now.
  */
 export async function carryContain(
   claim: ClaimedRun,
   deps: ExecutionDeps,
   invocation: Invocation,
   reins: Reins,
+  holdings: Holdings,
 ): Promise<Carried> {
   const abort = new AbortController();
   let fenced = false;
@@ -27,9 +30,13 @@ export async function carryContain(
   reins.onHop({
     fence: () => {
       fenced = true;
+      holdings.fence();
       stop();
     },
-    drain: stop,
+    drain: () => {
+      holdings.drain();
+      stop();
+    },
   });
   try {
     const open = (await deps.ledger.items.ofRun(claim)).filter(isOpenEffect);
@@ -44,7 +51,14 @@ export async function carryContain(
     }
     const loaded = await loadMaterial(claim, pinned.workflow, deps);
     if (!isMaterial(loaded)) return await finish(claim, "refused", deps);
-    const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
+    const withheld = await holdings.take(pinned.workflow);
+    if (withheld !== undefined) {
+      if (fenced) return { kind: "fenced" };
+      const why = "why" in withheld ? withheld.why : "the process is about to end";
+      deps.logFor(claim).warn("a contain delivery cannot have what it is to hold", { why });
+      return await finish(claim, "refused", deps, why);
+    }
+    const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation, holdings);
     const keys = open.map((item) => sameKey(item.key));
     const calls = new Map((await hop.openCalls(loaded.input, keys)).map((call) => [callKey(call.id), call]));
     const answered = await Promise.all(
@@ -119,12 +133,13 @@ async function finish(
   claim: ClaimedRun,
   outcome: "done" | "failed" | "refused",
   deps: ExecutionDeps,
+  why = "an effect is still unknown",
 ): Promise<Carried> {
   const { settled, ended } = await deps.ledger.deliveries.settleContainIfClaimed(claim, outcome);
   if (!settled) return { kind: "fenced" };
   if (ended === null) {
     if (outcome !== "done") {
-      await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: an effect is still unknown`);
+      await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: ${why}`);
     }
     await deps.ledger.items.containSooner(claim, deps.settings.maxContainDeliveries);
   }

@@ -1,10 +1,12 @@
 import { LONGEST_RESIDENT_DELAY_MS, PUBLISHER_GRACE_SECONDS } from "@ghouls/core";
 import type {
+  AuthorityCheck,
   Claim,
   Clock,
   Codec,
   DecisionSource,
   FaultInjector,
+  GrantProvider,
   Ids,
   Logger,
   QueuePort,
@@ -23,6 +25,10 @@ export interface ExecutionDeps {
   readonly delegation: Delegation;
   /** Names of the configuration's queues. */
   readonly queues: readonly string[];
+  /** Says whether the recorded authority of a run still holds. */
+  readonly authority: AuthorityCheck;
+  /** Gives hops the capabilities that their workflows list. */
+  readonly grants: GrantProvider;
   /** Publishes what a hop hands over, and what a loss creates. */
   readonly publisher: Pick<Publisher, "publish">;
   readonly registry: Registry;
@@ -65,8 +71,13 @@ export interface ExecutionSettings {
   readonly maxContainDeliveries: number;
   /** How long builds without a run's workflow give it back while another build has it, in milliseconds. */
   readonly deployOverlapMs: number;
-  /** What a reconciler gives one owner for its lookup, in milliseconds (design.md §3, Reconcile). */
+  /**
+   * What one owner has for its answer, in milliseconds (design.md §3, Reconcile): in a pass of the reconciler, and each of
+   * those that a hop takes something from, or gives it back to.
+   */
   readonly ownerDeadlineMs: number;
+  /** How often in a row a run is given back before it asks for a person, where it is not known what its hop may hold. */
+  readonly giveBacksBeforeAttention: number;
   /** Seconds before the relay looks at a delivery that its maker publishes at once. */
   readonly publisherGraceSeconds: number;
   /** Whether each hop is replayed once after its end, to find code that is not deterministic: where workflows are written. */
@@ -91,6 +102,7 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   maxContainDeliveries: 3,
   deployOverlapMs: 3_600_000,
   ownerDeadlineMs: 10_000,
+  giveBacksBeforeAttention: 10,
   publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,
   replayCheck: false,
   leaseHeld: false,
@@ -106,4 +118,6 @@ export interface Invocation {
   readonly endsByForce: boolean;
   /** Monotonic milliseconds when the claim was sent. */
   readonly claimedAtMs: number;
+  /** When the first grant of the hop expires, in milliseconds of the ledger's time: no step starts from then on. */
+  readonly holdsUntilMs?: number;
 }

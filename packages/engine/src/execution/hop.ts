@@ -15,6 +15,7 @@ import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
 import { failureOf, handsOver, overrules, whatStops, type HopEnd } from "./hop-end.ts";
 import { InFlight, type FinishedCall } from "./in-flight.ts";
+import type { Held } from "./holdings.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
@@ -39,6 +40,7 @@ export class Hop {
   readonly #workflow: AnyWorkflow;
   readonly #deps: ExecutionDeps;
   readonly #invocation: Invocation;
+  readonly #held: Held;
   readonly #journal: readonly LoadedEntry[];
   readonly #log: Logger;
   readonly #writer: JournalWriter;
@@ -65,6 +67,7 @@ export class Hop {
     material: Omit<Material, "input">,
     deps: ExecutionDeps,
     invocation: Invocation,
+    held: Held,
   ) {
     this.#claim = claim;
     this.#workflow = workflow;
@@ -73,6 +76,7 @@ export class Hop {
     this.#arms = material.arms;
     this.#deps = deps;
     this.#invocation = invocation;
+    this.#held = held;
     this.#log = deps.logFor(claim);
     const nowMs = () => ledgerNowMs(claim, deps, invocation);
     this.#nextTries = new NextTries(material.retries, nowMs, () => this.#wake.resolve());
@@ -244,6 +248,7 @@ export class Hop {
     });
     const context = workflowContext({
       claim: this.#claim,
+      held: this.#held,
       log: this.#log,
       abortSignal: this.#abort.signal,
       // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.

@@ -17,8 +17,8 @@ export function ledgerNowMs(
 }
 
 /**
- * Why a step may not start now: the run's deadline has passed, or the step does not fit what is left of the invocation,
- * so that the hop yields first. One that fits no invocation of this function was refused at its call.
+ * Why a step may not start now: the run's deadline has passed, or the step does not fit what is left of the invocation, or a
+ * grant has expired, so that the hop yields first. One that fits no invocation of this function was refused at its call.
  */
 export function whyNotNow(
   name: string,
@@ -30,8 +30,10 @@ export function whyNotNow(
   if (claim.deadlineAt !== null && ledgerNowMs(claim, deps, invocation) >= claim.deadlineAt.getTime()) {
     return refusal("deadline", `the run's deadline has passed before step "${name}"`, name);
   }
-  if (timeoutMs <= invocation.remainingMs() - deps.settings.settleReserveMs) return undefined;
-  return { kind: "yielded", why: "time" };
+  if (timeoutMs > invocation.remainingMs() - deps.settings.settleReserveMs)
+    return { kind: "yielded", why: "time" };
+  if (ledgerNowMs(claim, deps, invocation) < (invocation.holdsUntilMs ?? Infinity)) return undefined;
+  return { kind: "yielded", why: "grant" };
 }
 
 export interface LiveStep {
@@ -47,7 +49,7 @@ export interface LiveStep {
 }
 
 /** Twelve days: nobody stands at a breakpoint for longer, and the timer that follows it still fits one of Node's. */
-const UNTIMED_MS = 2 ** 30;
+export const UNTIMED_MS = 2 ** 30;
 
 /** What may have happened once is not called as if that did not matter. */
 function notPlain({ name }: CallId): HopEnd {

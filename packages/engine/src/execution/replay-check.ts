@@ -11,6 +11,7 @@ import {
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
+import type { Held } from "./holdings.ts";
 import { Hop } from "./hop.ts";
 import { handsOver, type HopEnd } from "./hop-end.ts";
 import { loadJournal } from "./loaded-journal.ts";
@@ -24,6 +25,8 @@ export interface EndedHop {
   readonly workflow: AnyWorkflow;
   readonly end: HopEnd;
   readonly unanswered: Unanswered;
+  /** Not given back before the check is over: code outside of steps may look at it. */
+  readonly held: Held;
   /** Of the journal as it left it. */
   readonly journalLength: number;
 }
@@ -81,10 +84,8 @@ async function differenceOf(
   );
   if (!isMaterial(material)) return undefined;
   const quiet = { ...deps, log: silent, logFor: () => silent };
-  const hop = new Hop(known, workflow, { ...material, journal }, quiet, {
-    ...invocation,
-    remainingMs: () => invocation.limitMs,
-  });
+  const unhurried = { ...invocation, remainingMs: () => invocation.limitMs };
+  const hop = new Hop(known, workflow, { ...material, journal }, quiet, unhurried, ended.held);
   const rehearsal = await hop.rehearse(material.input, isOfCode(end) ? "its end" : unanswered.calls);
   const { missed } = rehearsal;
   if (missed === undefined) return differenceOfEnds(ended, rehearsal);

@@ -8,6 +8,7 @@ import {
   type ConsentResult,
   type DelegateOptions,
   type DelegateResult,
+  type Grant,
   type Jsonified,
   type Logger,
   type MapOptions,
@@ -22,11 +23,13 @@ import {
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Asking } from "./asking.ts";
 import { whereAmI } from "./current-hop.ts";
+import type { Held } from "./holdings.ts";
 import { refusal } from "./hop-end.ts";
 
 /** What the context asks of the hop behind it. */
 export interface ContextSource {
   readonly claim: ClaimedRun;
+  readonly held: Held;
   readonly log: Logger;
   readonly abortSignal: AbortSignal;
   isLive(): boolean;
@@ -37,7 +40,8 @@ export interface ContextSource {
 
 /** The `ctx` of a workflow. Chance and time are the run's own, so that a replay sees the same. */
 export function workflowContext(source: ContextSource): WorkflowContext {
-  const { runId, agent, requestedBy, deadlineAt, journalBytes } = source.claim;
+  const { runId, agent, requestedBy, requestedRoles, deadlineAt, journalBytes } = source.claim;
+  const { grants, resources } = source.held;
   // A step's result above the cap is refused where it is written; what a run waited for came without asking it.
   if (journalBytes > MAX_JOURNAL_BYTES) source.asking.refuseAll(refusal("too_large", FULL));
   const streams = new RandomStreams(runId, source.claim.epoch);
@@ -45,6 +49,9 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     runId,
     agent,
     requestedBy,
+    authority: Object.freeze({ subject: requestedBy, roles: Object.freeze([...requestedRoles]) }),
+    grant: (name) => grantOf(name, grants),
+    resources: Object.freeze(resources),
     deadline: deadlineAt === null ? undefined : new Date(deadlineAt),
     abortSignal: source.abortSignal,
     log: whileLive(source),
@@ -105,6 +112,15 @@ class RandomStreams {
     this.#streams.set(scope, made);
     return made;
   }
+}
+
+function grantOf(name: string, grants: Held["grants"]): Grant {
+  const grant = Object.hasOwn(grants, name) ? grants[name] : undefined;
+  if (grant !== undefined) return grant;
+  const listed = Object.keys(grants).join(", ") || "nothing";
+  throw new NonRetryableError(
+    `ctx.grant("${String(name)}"): the workflow lists ${listed}; add the name to its grants`,
+  );
 }
 
 /** Entries are resolved one at a time, and the code comes to rest after each: whichever is first is so in every replay. */

@@ -1,4 +1,4 @@
-import { work, type ExecutionDeps } from "@ghouls/engine";
+import { createKeyAuthority, createLedgerGrants, work, type ExecutionDeps } from "@ghouls/engine";
 import { describeFailure, durationMs } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
@@ -65,6 +65,8 @@ function executionOf(runtime: Runtime): ExecutionDeps {
     decisionSources: runtime.config.decisionSources,
     delegation: runtime.delegation,
     queues: Object.keys(runtime.config.queues),
+    authority: runtime.config.authority ?? createKeyAuthority(ledger),
+    grants: runtime.config.grants ?? createLedgerGrants(ledger),
     logFor: ({ runId, seq }) =>
       logWith({
         runId,

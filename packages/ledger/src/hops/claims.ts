@@ -22,6 +22,7 @@ export interface ClaimedRun extends Claim {
   readonly queue: string;
   readonly agent: string | null;
   readonly requestedBy: string;
+  readonly requestedRoles: readonly string[];
   readonly inputText: string;
   readonly inputDigest: string;
   readonly journalLength: number;
@@ -62,8 +63,9 @@ export interface ClaimSettings {
 
 const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at, d.acts_until, d.checkpoint_generation`;
 const RUN_OF_CLAIM = `run.workflow_name, run.workflow_version, run.workflow_digest, run.first_run_id, run.queue, run.agent,
-  run.requested_by, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at, run.starts_at,
-  run.deadline_at, run.epoch, run.journal_start, run.idle_yields, run.workflow_absent_since, run.open_items, run.parent_run_id`;
+  run.requested_by, run.requested_roles, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at,
+  run.starts_at, run.deadline_at, run.epoch, run.journal_start, run.idle_yields, run.workflow_absent_since, run.open_items,
+  run.parent_run_id`;
 
 const CLAIM = writeStatement(
   "deliveries.claim",
@@ -203,6 +205,7 @@ function claimedRun(row: Row): ClaimedRun {
     queue: r.text("queue"),
     agent: r.textOrNull("agent"),
     requestedBy: r.text("requested_by"),
+    requestedRoles: r.texts("requested_roles"),
     inputText: r.text("input_text"),
     inputDigest: r.text("input_digest"),
     journalLength: r.number("journal_length"),
