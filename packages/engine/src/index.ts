@@ -21,6 +21,7 @@ export { createControl, type ControlOptions } from "./control.ts";
 export { blameHop } from "./execution/current-hop.ts";
 export { createKeyAuthenticator, type KeyAuthenticatorOptions } from "./keys.ts";
 export { endsWithin } from "./patience.ts";
+export { LiveRing, type LiveRingBounds } from "./live-ring.ts";
 export { createReads } from "./reads.ts";
 export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";
 export { createLowering, type LoweringOptions } from "./reconciler/lowering.ts";

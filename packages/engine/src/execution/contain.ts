@@ -1,4 +1,4 @@
-import { callKey } from "@ghouls/core";
+import { callKey, noLiveStream } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
@@ -44,7 +44,7 @@ export async function carryContain(
     }
     const loaded = await loadMaterial(claim, pinned.workflow, deps);
     if (!isMaterial(loaded)) return await finish(claim, "refused", deps);
-    const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation);
+    const hop = new Hop(claim, pinned.workflow, loaded, { ...deps, live: noLiveStream }, invocation);
     const keys = open.map((item) => sameKey(item.key));
     const calls = new Map((await hop.openCalls(loaded.input, keys)).map((call) => [callKey(call.id), call]));
     const answered = await Promise.all(

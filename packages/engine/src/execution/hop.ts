@@ -23,6 +23,7 @@ import { NextTries } from "./next-tries.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { standsStill } from "./standstill.ts";
+import { Streaming } from "./streaming.ts";
 import { workflowContext } from "./workflow-context.ts";
 
 /** Answers the open calls, once these are among them, or the patience of a replay is over. */
@@ -40,6 +41,7 @@ export class Hop {
   readonly #journal: readonly LoadedEntry[];
   readonly #log: Logger;
   readonly #writer: JournalWriter;
+  readonly #streaming: Streaming;
   readonly #abort = new AbortController();
   readonly #calls = new Calls();
   readonly #nextTries: NextTries;
@@ -82,6 +84,7 @@ export class Hop {
       hopSignal: this.#abort.signal,
       ended: () => this.#wake.resolve(),
     });
+    this.#streaming = new Streaming(claim, deps.live, this.#log);
     this.#now = claim.startsAt ?? claim.admittedAt;
     this.#writer = new JournalWriter(claim, material.journal, deps, {
       chance: deps.chance,
@@ -113,6 +116,7 @@ export class Hop {
     for (const call of this.#calls.openCalls()) call.start();
     const end = await this.#carryOn();
     this.#nextTries.stop();
+    this.#streaming.end();
     this.#tellOfDropped(end);
     // Whatever user code still listens to is told; nothing of this run goes on in this process.
     this.#abort.abort(new DOMException("the hop has ended", "AbortError"));
@@ -200,6 +204,12 @@ export class Hop {
   }
 
   #invoke(input: unknown): void {
+    const refuse = (end: HopEnd) => {
+      this.#refused = true;
+      this.#decide(end);
+    };
+    // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
+    const isLive = () => this.#live || this.#journal.length === 0;
     const asking = new Asking({
       epoch: this.#claim.epoch,
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
@@ -213,10 +223,7 @@ export class Hop {
         if (this.#live && this.#end !== undefined && handsOver(this.#end)) this.#askedLate = true;
       },
       decide: (end) => this.#decide(end),
-      refuse: (end) => {
-        this.#refused = true;
-        this.#decide(end);
-      },
+      refuse,
       opened: (call) => {
         if (this.#live) call.start();
         this.#wake.resolve();
@@ -231,9 +238,9 @@ export class Hop {
       claim: this.#claim,
       log: this.#log,
       abortSignal: this.#abort.signal,
-      // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
-      isLive: () => this.#live || this.#journal.length === 0,
+      isLive,
       now: () => this.#now,
+      stream: (channel, chunk) => this.#streaming.say(channel, chunk, isLive, refuse),
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);
@@ -253,7 +260,10 @@ export class Hop {
     const overrules =
       end.kind === "fenced" || end.kind === "unknown" || (before?.kind === "restarted" && isOfAnEffect(end));
     if (before === undefined || overrules || (handsOver(before) && !handsOver(end))) this.#end = end;
-    if (end.kind === "fenced" || end.kind === "unknown") this.#mayWrite = false;
+    if (end.kind === "fenced" || end.kind === "unknown") {
+      this.#mayWrite = false;
+      this.#streaming.end();
+    }
     // What the code left behind when it returned, or what a handover waits for, may end in peace.
     if (end.kind !== "returned" && !handsOver(end)) {
       this.#abort.abort(new DOMException("the run does not go on here", "AbortError"));

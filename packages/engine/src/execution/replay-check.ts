@@ -4,6 +4,7 @@ import {
   describeCall,
   describeFailure,
   identityCodec,
+  noLiveStream,
   serialize,
   type AnyWorkflow,
   type CallId,
@@ -80,7 +81,7 @@ async function differenceOf(
     deps,
   );
   if (!isMaterial(material)) return undefined;
-  const quiet = { ...deps, log: silent, logFor: () => silent };
+  const quiet = { ...deps, log: silent, logFor: () => silent, live: noLiveStream };
   const hop = new Hop(known, workflow, { ...material, journal }, quiet, {
     ...invocation,
     remainingMs: () => invocation.limitMs,
