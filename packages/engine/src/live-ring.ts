@@ -9,7 +9,7 @@ export interface LiveRingBounds {
   readonly endedRuns: number;
 }
 
-export const DEFAULT_LIVE_RING_BOUNDS: LiveRingBounds = {
+const DEFAULT_LIVE_RING_BOUNDS: LiveRingBounds = {
   bytesPerRun: 262_144,
   bytes: 4_194_304,
   endedRuns: 32,

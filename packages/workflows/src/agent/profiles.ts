@@ -35,7 +35,7 @@ const clerk: Profile = {
  *
  *     thinker: {
  *       ...clerk,
- *       model: async () => (await import("@ai-sdk/anthropic")).anthropic("claude-opus-4-5"),
+ *       model: async () => (await import("@ai-sdk/anthropic")).anthropic("<its model>"),
  *       tools: ["find_order", "refund"],
  *     },
  *
@@ -43,7 +43,7 @@ const clerk: Profile = {
  */
 export const PROFILES = { clerk, cashier: { ...clerk, tools: ["find_order", "refund"] } } satisfies Profiles;
 
-export const DEFAULT_AGENT = "clerk";
+const DEFAULT_AGENT = "clerk";
 
 /** @throws NonRetryableError for an agent that is none, with those that are */
 export function profileOf(profiles: Profiles, agent: string | null): Profile {
