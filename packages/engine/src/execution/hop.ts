@@ -208,8 +208,8 @@ export class Hop {
       this.#refused = true;
       this.#decide(end);
     };
-    // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
-    const isLive = () => this.#live || this.#journal.length === 0;
+    // What comes after the whole journal is no replay, though nothing has started yet.
+    const hasReplayed = () => this.#calls.closed() >= this.#journal.length;
     const asking = new Asking({
       epoch: this.#claim.epoch,
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
@@ -238,9 +238,10 @@ export class Hop {
       claim: this.#claim,
       log: this.#log,
       abortSignal: this.#abort.signal,
-      isLive,
+      // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
+      isLive: () => this.#live || this.#journal.length === 0,
       now: () => this.#now,
-      stream: (channel, chunk) => this.#streaming.say(channel, chunk, isLive, refuse),
+      stream: (channel, chunk) => this.#streaming.say(channel, chunk, hasReplayed, refuse),
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);

@@ -22,10 +22,10 @@ export class Streaming {
   }
 
   /**
-   * @param isLive whether this is no replay, which would say again what was said
+   * @param hasReplayed whether this is no replay any more, which would say again what was said
    * @param refuse told of a call that is wrong, in a replay as well
    */
-  say(channel: unknown, chunk: unknown, isLive: () => boolean, refuse: (end: HopEnd) => void): void {
+  say(channel: unknown, chunk: unknown, hasReplayed: () => boolean, refuse: (end: HopEnd) => void): void {
     if (this.#over) return;
     if (!isChannel(channel))
       return refuse(
@@ -35,7 +35,7 @@ export class Streaming {
       return refuse(
         refusal("invalid_call", `ctx.stream("${channel}", …) takes a text: write JSON.stringify(value)`),
       );
-    if (!isLive()) return;
+    if (!hasReplayed()) return;
     // UTF-8 has at least one byte for each unit, so a long one need not be counted.
     if (chunk.length > MAX_CHUNK_BYTES || Buffer.byteLength(chunk) > MAX_CHUNK_BYTES)
       return this.#warn("a chunk of ctx.stream is too large, and was dropped", {

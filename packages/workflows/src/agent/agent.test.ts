@@ -169,19 +169,20 @@ describe("a conversation is bounded", () => {
     expect(seen.map(({ input }) => (input as { order: string }).order)).toEqual(
       Array.from({ length: 4 }, (_, at) => String(1001 + at)),
     );
-    // Its last epoch's alone.
-    expect(names(await run.steps())).toEqual(["model call", "find_order"]);
+    const steps = names(await run.steps());
+    expect(steps).toEqual(Array.from({ length: 5 }, () => ["model call", "find_order"]).flat());
+    expect((await run.timeline()).filter(({ kind }) => kind === "delivery")).toHaveLength(3);
   });
 
   test("a deed that is too long is remembered as such", async () => {
-    const calls = [{ tool: "x", input: "y".repeat(2_000) }];
+    const calls = [{ tool: "find_order", input: { order: "y".repeat(2_000) } }];
     script = ({ deeds }) => (deeds.length < 3 ? { say: "", calls } : { say: "done" });
     const run = await ghouls.submit(scripted, { goal: "go" }, { agent: "short" });
     expect(await run.result()).toMatchObject({ answer: "done", modelCalls: 4 });
     const forgotten = "(too long to be remembered)";
     expect(seen.slice(0, 2)).toEqual([
-      { tool: "x", input: forgotten, output: forgotten },
-      { tool: "x", input: forgotten, output: forgotten },
+      { tool: "find_order", input: forgotten, output: forgotten },
+      { tool: "find_order", input: forgotten, output: forgotten },
     ]);
   });
 });
