@@ -47,8 +47,8 @@ async function carried(faults: readonly Fault[]) {
       const fault = left.shift();
       worker = fault === undefined ? survivor : await victim(fault);
     }
+    await world.reconcile();
     for (let moved = true; moved && worker.alive();) {
-      await world.reconcile();
       const decided = await decide(runId);
       const invocation = await world.step(worker);
       if (invocation?.kind === "ended") deaths.push(invocation.how);
