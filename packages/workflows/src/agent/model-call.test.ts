@@ -1,11 +1,9 @@
-import type { LanguageModel } from "ai";
 import { expect, test } from "vitest";
 import { profileWith } from "./agent.support.ts";
 import { callModel } from "./model-call.ts";
-import type { Model } from "./profiles.ts";
-import { scriptedModel } from "./scripted-model.ts";
+import { scriptedModel, type Model } from "./scripted-model.ts";
 
-type LanguageModelV4 = Extract<Exclude<LanguageModel, string>, { specificationVersion: "v4" }>;
+type LanguageModelV4 = Extract<Model, { specificationVersion: "v4" }>;
 const done = scriptedModel(() => ({ say: "done" }));
 const asked = [{ role: "user", content: "go" }] as const;
 const call = (

@@ -1,12 +1,10 @@
-import type { LanguageModel } from "ai";
 import { NonRetryableError } from "ghouls";
 import { deskScript } from "./desk-script.ts";
-import { scriptedModel } from "./scripted-model.ts";
+import { scriptedModel, type Model } from "./scripted-model.ts";
 import type { ToolName } from "./tools.ts";
 
 /** Who works on a goal: chosen at the admission by `agent`, for all of the run. */
 export interface Profile {
-  /** No name: the SDK would send one to a gateway, with credentials of the environment. */
   readonly model: () => Model | Promise<Model>;
   readonly instructions: string;
   readonly tools: readonly ToolName[];
@@ -17,7 +15,6 @@ export interface Profile {
   /** After so many the run goes on with an empty journal and a compacted conversation. */
   readonly modelCallsPerEpoch: number;
 }
-export type Model = Exclude<LanguageModel, string>;
 export type Profiles = Readonly<Record<string, Profile>>;
 
 const clerk: Profile = {

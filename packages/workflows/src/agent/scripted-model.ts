@@ -1,6 +1,8 @@
-import type { Model } from "./profiles.ts";
+import type { LanguageModel } from "ai";
 import { BEFORE, Deed } from "./conversation.ts";
 
+/** No name of one: the SDK would send that to a gateway, with credentials of the environment. */
+export type Model = Exclude<LanguageModel, string>;
 type LanguageModelV4 = Extract<Model, { specificationVersion: "v4" }>;
 type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
 type Streamed = Awaited<ReturnType<LanguageModelV4["doStream"]>>["stream"];
