@@ -9,6 +9,7 @@ let body: (ctx: WorkflowContext) => Promise<unknown> = () => Promise.resolve();
 let said: LiveEvent[] = [];
 let ended: string[] = [];
 let breaks = false;
+let checks = 0;
 const any = workflow({
   name: "any",
   version: 1,
@@ -16,7 +17,12 @@ const any = workflow({
   input: z.unknown(),
   run: (ctx) => body(ctx),
 });
-const world = await testWorld({ workflows: [any], settings: { replayCheck: true } });
+const world = await testWorld({
+  workflows: [any],
+  faults: (point) => {
+    if (point === "worker.after-replay-check") checks += 1;
+  },
+});
 const live = {
   write: (event: LiveEvent) => {
     if (breaks) throw new RangeError("full");
@@ -25,7 +31,7 @@ const live = {
   end: ({ enqueueSeq }: Pick<LiveEvent, "enqueueSeq">) => void ended.push(String(enqueueSeq)),
 };
 beforeEach(async () => {
-  [said, ended, breaks] = [[], [], false];
+  [said, ended, breaks, checks] = [[], [], false, 0];
   world.logged.length = 0;
   await world.reset();
 });
@@ -40,18 +46,23 @@ async function runs(next: typeof body) {
 }
 
 describe("what a run says live", () => {
-  test("names its run, its hop, its channel and its place in the process; a replay does not say it again", async () => {
-    const runId = await runs(async (ctx) => {
+  test("names its run, its hop, its channel and its place in the process; no replay says it again", async () => {
+    const deps = { live, settings: { ...world.deps.settings, replayCheck: true } };
+    body = async (ctx) => {
       ctx.stream("a", "begins");
       await ctx.step("one", () => ctx.stream("b", "in a step"));
       await ctx.sleep("1h");
       ctx.stream("a", "goes on");
-    });
+    };
+    const { runId } = await world.submit("any");
+    await world.drain({ deps });
     expect(chunks()).toEqual(["begins", "in a step"]);
     await world.advance(3_601);
     await world.reconcile();
-    await world.drain({ deps: { live } });
+    await world.drain({ deps });
     expect((await world.view(runId)).status).toBe("DONE");
+    // Each hop is replayed once more where workflows are written.
+    await expect.poll(() => checks).toBe(2);
     const tenantId = "acme";
     expect(said).toMatchObject([
       { tenantId, runId, enqueueSeq: 1, channel: "a", chunk: "begins" },
