@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "ghouls";
+import { agent } from "./src/agent/agent.ts";
 import { hello } from "./src/hello.ts";
 import { releaseGate } from "./src/release-gate/release-gate.ts";
 import { route } from "./src/route.ts";
@@ -9,7 +10,7 @@ import { signer, signerOrigin } from "./src/signer.ts";
 const lockfile = fileURLToPath(new URL("../../package-lock.json", import.meta.url));
 
 export default defineConfig({
-  workflows: [hello, releaseGate],
+  workflows: [hello, releaseGate, agent],
   route,
   services: { signer },
   egress: { origins: [signerOrigin] },
@@ -25,5 +26,6 @@ export default defineConfig({
   examples: [
     { workflow: "hello", input: { name: "Ghouls" } },
     { workflow: "release-gate", input: { lockfile, questions: "policy" } },
+    { workflow: "agent", input: { goal: "Where is order 1002?" } },
   ],
 });

@@ -1,5 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { AnyWorkflow, Claim, Logger, QueuePort, RunStatus } from "@ghouls/core";
+import {
+  noLiveStream,
+  type AnyWorkflow,
+  type Claim,
+  type Logger,
+  type QueuePort,
+  type RunStatus,
+} from "@ghouls/core";
 import { createDirectEgress, type ExecutionDeps, type MessageOutcome } from "@ghouls/engine";
 import type { Ledger } from "@ghouls/ledger";
 import { MIGRATIONS } from "../../packages/ledger/src/schema/migrations/index.ts";
@@ -89,6 +96,7 @@ export function inhabit(
   const deps = {
     ...parts,
     logFor: () => silent,
+    live: noLiveStream,
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
     // Engine 1 had none: its relay published.
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),

@@ -94,6 +94,7 @@ test("npm start -- --once carries the examples to their end, shows how, and leav
   expect(last.runs.map((run) => [run.workflow, run.status])).toEqual([
     ["hello", "DONE"],
     ["release-gate", "DONE"],
+    ["agent", "DONE"],
   ]);
   // The second one is parked while the signing service works, and comes back by another delivery.
   expect(last.runs[0]?.enqueueSeq).toBe(1);

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { AnyWorkflow } from "@ghouls/core";
 import {
   defineConfig,
   httpService,
@@ -168,17 +169,19 @@ export interface CrashSettings {
   readonly poolSize?: number;
   /** Of job-server.ts. */
   readonly jobsOrigin?: string;
+  /** Where the agent of crash-agent.ts pays; such a worker carries it besides. */
+  readonly payments?: string;
 }
 
 /** Far more than a slow machine takes: where a lease or a time must be over, the ledger's clock is moved. */
 export const TIMING = { lease: "20s", beat: "500ms", actsMargin: "20s", maxLosses: 3 } as const;
 export const FUNCTION_TIMEOUT = "60s";
 
-export function crashConfig(settings: CrashSettings): Config {
+export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[] = []): Config {
   const { lease = TIMING.lease, functionTimeout = FUNCTION_TIMEOUT, batchSize = 5, poolSize = 2 } = settings;
   const queue = { functionTimeout, batchSize };
   return defineConfig({
-    workflows: WORKFLOWS,
+    workflows: [...WORKFLOWS, ...more],
     queues: { runs: queue, rites: queue },
     database: { poolSize },
     services,
@@ -188,4 +191,6 @@ export function crashConfig(settings: CrashSettings): Config {
 }
 
 /** The digests of these workflows, as test/support/world.ts gives them. */
-export const MANIFEST = Object.fromEntries(WORKFLOWS.map(({ name }) => [`${name}@1`, `${name}@1`]));
+export const MANIFEST = Object.fromEntries(
+  [...WORKFLOWS.map(({ name }) => name), "agent"].map((name) => [`${name}@1`, `${name}@1`]),
+);

@@ -3,6 +3,7 @@ import {
   durationMs,
   isTerminalRun,
   type AnyService,
+  type AnyWorkflow,
   type QueuePort,
   type ReceivedMessage,
   type RunStatus,
@@ -58,6 +59,8 @@ export interface CrashWorldOptions {
   readonly maxConnections?: number;
   readonly services?: Readonly<Record<string, AnyService>>;
   readonly origins?: readonly string[];
+  /** Beside those of crash-workflows.ts. */
+  readonly workflows?: readonly AnyWorkflow[];
 }
 
 /** A lease and a little: after it a silent worker is judged. */
@@ -75,7 +78,7 @@ export async function crashWorld(options: CrashWorldOptions = {}): Promise<Crash
   const stub = await httpStub();
   const world = await testWorld({
     ...options,
-    workflows: WORKFLOWS,
+    workflows: [...WORKFLOWS, ...(options.workflows ?? [])],
     settings: {
       leaseMs: durationMs(TIMING.lease),
       beatMs: durationMs(TIMING.beat),

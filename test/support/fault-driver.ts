@@ -79,6 +79,7 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
       GHOULS_WORKER_ID: name,
       STUB_URL: options.stubUrl,
       ...(settings.jobsOrigin === undefined ? {} : { JOBS_ORIGIN: settings.jobsOrigin }),
+      ...(settings.payments === undefined ? {} : { AGENT_PAYMENTS: settings.payments }),
       CRASH_SETTINGS: JSON.stringify(settings),
     },
   });

@@ -43,7 +43,9 @@ const plan = faultPlan({
 });
 const settings = JSON.parse(process.env["CRASH_SETTINGS"] ?? "{}") as CrashSettings;
 const overrides = { manifest: MANIFEST, faults: plan.injector };
-const config = crashConfig(settings);
+// Its modules are read only where it is to be carried.
+const more = settings.payments === undefined ? [] : [(await import("./crash-agent.ts")).crashAgent];
+const config = crashConfig(settings, more);
 const worker = createWorker(config, overrides);
 const reconciler = createReconciler(config, overrides);
 

@@ -139,6 +139,34 @@ export const noHint: WakeHint = {
   raise: () => Promise.resolve(false),
 };
 
+/** What a run says while it is carried, to whoever looks on just then. */
+export interface LiveEvent {
+  readonly tenantId: string;
+  readonly runId: string;
+  /** The delivery whose hop says it. */
+  readonly enqueueSeq: number;
+  /** One more with each event of this process: which came first, and where some are missing. */
+  readonly number: number;
+  readonly channel: string;
+  readonly chunk: string;
+}
+
+/** The longest chunk of a live event, in bytes of UTF-8. */
+export const MAX_CHUNK_BYTES = 16_384;
+
+/**
+ * Where live events go: into this process today, into DynamoDB once the live channel exists. Both calls return at once; what
+ * is given may be dropped, and is never asked for by the run itself.
+ */
+export interface LiveStream {
+  write(event: LiveEvent): void;
+  /** A hop has ended: nothing more comes from it. */
+  end(hop: Pick<LiveEvent, "tenantId" | "runId" | "enqueueSeq">): void;
+}
+
+/** Nobody looks on. */
+export const noLiveStream: LiveStream = { write: () => undefined, end: () => undefined };
+
 /** Randomness that identifies: run ids and claim tokens (UUIDs). */
 export interface Ids {
   next(): string;

@@ -153,6 +153,15 @@ export interface WorkflowContext<Resources extends object = NoResources, GrantNa
   restart(input: unknown): Promise<never>;
   /** Completion time of the last resolved journal entry, or the run's admission. */
   now(): Date;
+  /**
+   * Says something to whoever looks on just now, such as a model's tokens; to be called in the workflow and inside of its
+   * steps. It is live only: never journaled, not said again by a replay, gone with the hop or the worker, and nothing waits
+   * for it or fails by it. A chunk above 16 KiB is dropped. What is done again says it again: a
+   * step that is tried once more, or what the next hop repeats because the one before had not journaled it.
+   * Kept in the worker's process until the live channel exists, where only a test can read it: nothing is promised.
+   * @param channel a name of 1 to 200 characters
+   */
+  stream(channel: string, chunk: string): void;
   /** In [0, 1), from the run's own stream. */
   random(): number;
   /** A version 4 UUID from the run's own stream. */

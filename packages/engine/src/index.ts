@@ -22,6 +22,7 @@ export { blameHop } from "./execution/current-hop.ts";
 export { createKeyAuthenticator, type KeyAuthenticatorOptions } from "./keys.ts";
 export { createKeyAuthority, createLedgerGrants } from "./ledger-owners.ts";
 export { endsWithin } from "./patience.ts";
+export { LiveRing, type LiveRingBounds } from "./live-ring.ts";
 export { createReads } from "./reads.ts";
 export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";
 export { createLowering, type LoweringOptions } from "./reconciler/lowering.ts";

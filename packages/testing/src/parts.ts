@@ -20,6 +20,7 @@ import {
   createDirectEgress,
   createReads,
   createSignals,
+  LiveRing,
   reconcile,
   type Admission,
   type AttemptService,
@@ -59,9 +60,14 @@ export interface Parts {
   readonly control: ControlService;
   readonly jobs: ScriptedJobs;
   readonly workers: Workers;
+  /** What runs have said by `ctx.stream`. */
+  readonly live: LiveRing;
   /** Runs the passes, where one of them has something to do now. */
   readonly reconcileIfDue: () => Promise<void>;
 }
+
+/** Of what runs say live a test can read the latest megabyte of each. */
+const LIVE_BOUNDS = { bytesPerRun: 1_048_576, bytes: 67_108_864, endedRuns: 10_000 };
 
 /** Connections of a test to its ledger. */
 const POOL_SIZE = 4;
@@ -88,9 +94,11 @@ export function openParts(options: PartsOptions): Parts {
   const settings = settingsOf(config);
   const publisher = new Publisher({ ledger, queue, faults: noFaults, log });
   const shared = { ledger, queue, registry, codec, ids: { next: () => randomUUID() }, faults: noFaults, log };
+  const live = new LiveRing(LIVE_BOUNDS);
   const deps = {
     ...shared,
     queues: Object.keys(config.queues),
+    live,
     decisionSources,
     authority: options.authority ?? config.authority ?? authorityOfTests,
     grants: options.grants ?? config.grants ?? grantsOfTests,
@@ -109,6 +117,7 @@ export function openParts(options: PartsOptions): Parts {
     ledger,
     queue,
     jobs,
+    live,
     admission: createAdmission({
       ...shared,
       announce: createAnnouncement({ ledger, registry, build: "test" }),

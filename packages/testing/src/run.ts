@@ -13,6 +13,7 @@ import { RunFailedError, RunWaitsError } from "./errors.ts";
 import { jsonTextOf } from "./json-text.ts";
 import type { Parts } from "./parts.ts";
 import { isTitled } from "./script.ts";
+import { streamedIn, type StreamedChunk } from "./streamed.ts";
 import { told } from "./told.ts";
 import { whyItWaits } from "./why-it-waits.ts";
 
@@ -42,7 +43,7 @@ export interface JournaledCall {
 
 export interface TestRunParts extends Pick<
   Parts,
-  "reads" | "consents" | "signals" | "attempts" | "control" | "jobs" | "workers"
+  "reads" | "consents" | "signals" | "attempts" | "control" | "jobs" | "workers" | "live"
 > {
   readonly tenantId: string;
   readonly driver: Driver;
@@ -214,6 +215,14 @@ export class TestRun<Output> {
     return entries
       .toSorted((a, b) => a.ordinal - b.ordinal)
       .map(({ call, name, outcome, tries }) => ({ kind: call, name, outcome, tries }));
+  }
+
+  /**
+   * What the run has said by `ctx.stream` so far, the oldest chunk first; on this channel, or on all. The latest megabyte
+   * of it. A step that was tried again, or repeated after the loss of its worker, has said it again.
+   */
+  streamed(channel?: string): readonly StreamedChunk[] {
+    return streamedIn(this.#parts.live, this.id, channel);
   }
 
   /** Every consent that the run has asked for, the newest first. */

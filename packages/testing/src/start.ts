@@ -121,6 +121,7 @@ export async function startGhouls(options: StartOptions): Promise<TestGhouls> {
       queue.clear();
       workers.forgetCrashes();
       script.reset(scripted);
+      parts.live.clear();
       warnings.clear();
       runIds.clear();
     },

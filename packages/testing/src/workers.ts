@@ -98,6 +98,13 @@ export class Workers {
       clock: clockOf(line, deps.settings.leaseMs),
       worker: `worker-${this.#number}`,
       exit: () => line.cut(),
+      // A lost worker says nothing more.
+      live: {
+        write: (event) => {
+          if (!line.isCut) deps.live.write(event);
+        },
+        end: (hop) => deps.live.end(hop),
+      },
       settings: { ...deps.settings, beatMs: Math.min(deps.settings.beatMs, BEAT_MS) },
     };
   }

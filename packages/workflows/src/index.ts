@@ -1,3 +1,4 @@
+export { agent } from "./agent/agent.ts";
 export { hello } from "./hello.ts";
 export { releaseGate } from "./release-gate/release-gate.ts";
 export { route } from "./route.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import config from "../ghouls.config.ts";
+import { agent } from "./agent/agent.ts";
 import { hello } from "./hello.ts";
 import { releaseGate } from "./release-gate/release-gate.ts";
 import { route } from "./route.ts";
@@ -11,6 +12,7 @@ test.each<[unknown, unknown]>([
     { workflow: "release-gate", queue: "rites" },
   ],
   [{ name: "Eve" }, { workflow: "hello" }],
+  [{ goal: "see", name: "x" }, { workflow: "agent" }],
   [{}, undefined],
   [null, undefined],
   ["lockfile", undefined],
@@ -21,8 +23,8 @@ test.each<[unknown, unknown]>([
 });
 
 test("each example of the configuration is a valid input, and would be routed to its own workflow", () => {
-  expect(config.workflows).toEqual([hello, releaseGate]);
-  const inputs = { hello: hello.input, "release-gate": releaseGate.input };
+  expect(config.workflows).toEqual([hello, releaseGate, agent]);
+  const inputs = { hello: hello.input, "release-gate": releaseGate.input, agent: agent.input };
   expect(config.examples?.map((example) => example.workflow)).toEqual(Object.keys(inputs));
   for (const { workflow, input } of config.examples ?? []) {
     expect(inputs[workflow as keyof typeof inputs].safeParse(input).error).toBeUndefined();

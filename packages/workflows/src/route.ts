@@ -12,12 +12,13 @@ export interface Route {
 }
 
 /**
- * Chooses by the keys of the input: a lockfile is for the release gate, on the queue of the long rites; a name is to be
- * greeted. Undefined refuses the request, and the caller is told to name a workflow.
+ * Chooses by the keys of the input: a lockfile is for the release gate, on the queue of the long rites; a goal is for the
+ * agent, and a name is to be greeted. Undefined refuses the request, and the caller is told to name a workflow.
  */
 export function route({ input }: RoutedRequest): Route | undefined {
   if (input === null || typeof input !== "object") return undefined;
   if (Object.hasOwn(input, "lockfile")) return { workflow: "release-gate", queue: "rites" };
+  if (Object.hasOwn(input, "goal")) return { workflow: "agent" };
   if (Object.hasOwn(input, "name")) return { workflow: "hello" };
   return undefined;
 }

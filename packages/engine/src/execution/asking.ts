@@ -11,12 +11,12 @@ import type {
   StepContext,
   StepOptions,
 } from "@ghouls/core";
-import type { Registry } from "../registry.ts";
 import type { Calls, OpenCall } from "./calls.ts";
 import { understandChild } from "./child-options.ts";
 import { standIn, whereAmI, type Standing } from "./current-hop.ts";
+import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
-import { understandJob, type Services } from "./job-options.ts";
+import { understandJob } from "./job-options.ts";
 import { eachItem, understandMap } from "./map.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
@@ -37,12 +37,7 @@ export interface Asked {
   readonly epoch: number;
   /** The longest that a step may take in an invocation of this function, in milliseconds. */
   readonly stepLimitMs: number;
-  /** Names of the decision sources of the configuration. */
-  readonly sources: readonly string[];
-  readonly services: Services;
-  readonly registry: Registry;
-  /** Names of the queues of the configuration. */
-  readonly queues: readonly string[];
+  readonly deps: Pick<ExecutionDeps, "decisionSources" | "delegation" | "registry" | "queues">;
   readonly calls: Calls;
   /** Completion time of the last resolved entry. */
   now(): Date;
@@ -90,7 +85,8 @@ export class Asking {
 
   /** @param requestedBy who asked for the run */
   consent(title: string, options: ConsentOptions | undefined, requestedBy: string): Promise<unknown> {
-    return this.#wait("consent", () => understandConsent(title, options, this.#hop.sources, requestedBy));
+    const sources = Object.keys(this.#hop.deps.decisionSources);
+    return this.#wait("consent", () => understandConsent(title, options, sources, requestedBy));
   }
 
   delegate(
@@ -99,11 +95,12 @@ export class Asking {
     request: unknown,
     options: DelegateOptions | undefined,
   ): Promise<unknown> {
-    return this.#wait("delegate", () => understandJob(name, service, request, options, this.#hop.services));
+    const { services } = this.#hop.deps.delegation;
+    return this.#wait("delegate", () => understandJob(name, service, request, options, services));
   }
 
   child(workflow: AnyWorkflow, input: unknown, options: ChildOptions | undefined): Promise<unknown> {
-    const { registry, queues } = this.#hop;
+    const { registry, queues } = this.#hop.deps;
     return this.#wait("child", () => understandChild(workflow, input, options, registry, queues));
   }
 

@@ -28,6 +28,11 @@ export class Calls {
     return this.#asked.size;
   }
 
+  /** How many of them have their result. */
+  closed(): number {
+    return this.#asked.size - this.#open.size;
+  }
+
   wasAsked(id: CallId): boolean {
     return this.#asked.has(callKey(id));
   }

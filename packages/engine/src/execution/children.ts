@@ -3,15 +3,16 @@ import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { requestDigest } from "../admission/validate.ts";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { refusal, type HopEnd } from "./hop-end.ts";
+import { refusal, whatStops, type HopEnd } from "./hop-end.ts";
+import type { CallEnd } from "./in-flight.ts";
 import { inputProblem } from "./material.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { contentOfChild, digestOfFrozen } from "./takeover.ts";
 import type { ChildRequest } from "./wait-options.ts";
 
 /**
- * Starts the child of a call, or finds it started by an earlier hop (design.md §3, Children). Answers how the hop ends where
- * it cannot be started; never rejects. The child's first delivery is published at once, else by the relay.
+ * Starts the child of a call, or finds it started by an earlier hop (design.md §3, Children). Answers how the hop ends
+ * where it cannot be started; never rejects. The child's first delivery is published at once, else by the relay.
  */
 export async function startChild(
   claim: ClaimedRun,
@@ -20,14 +21,14 @@ export async function startChild(
   arms: readonly OpenArm[],
   deps: ExecutionDeps,
   persistence: Persistence,
-): Promise<HopEnd | undefined> {
-  try {
-    const arm = arms.find((one) => callKey(one.call) === call.key);
-    if (arm !== undefined) return await problemOfStarted(claim, call, arm, deps);
-    return await start(claim, call, child, deps, persistence);
-  } catch (error) {
-    return { kind: "unknown", error };
-  }
+): Promise<CallEnd> {
+  const arm = arms.find((one) => callKey(one.call) === call.key);
+  const end = await whatStops(() =>
+    arm === undefined
+      ? start(claim, call, child, deps, persistence)
+      : problemOfStarted(claim, call, arm, deps),
+  );
+  return end === undefined ? { outcome: "stands" } : { outcome: "stops", end };
 }
 
 /** It was started; the code must ask for that very run. */

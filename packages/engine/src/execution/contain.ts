@@ -1,4 +1,4 @@
-import { callKey } from "@ghouls/core";
+import { callKey, noLiveStream } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
@@ -58,7 +58,14 @@ export async function carryContain(
       deps.logFor(claim).warn("a contain delivery cannot have what it is to hold", { why });
       return await finish(claim, "refused", deps, why);
     }
-    const hop = new Hop(claim, pinned.workflow, loaded, deps, invocation, holdings);
+    const hop = new Hop(
+      claim,
+      pinned.workflow,
+      loaded,
+      { ...deps, live: noLiveStream },
+      invocation,
+      holdings,
+    );
     const keys = open.map((item) => sameKey(item.key));
     const calls = new Map((await hop.openCalls(loaded.input, keys)).map((call) => [callKey(call.id), call]));
     const answered = await Promise.all(

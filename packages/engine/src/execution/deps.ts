@@ -8,6 +8,7 @@ import type {
   FaultInjector,
   GrantProvider,
   Ids,
+  LiveStream,
   Logger,
   QueuePort,
 } from "@ghouls/core";
@@ -40,6 +41,8 @@ export interface ExecutionDeps {
   readonly faults: FaultInjector;
   readonly log: Logger;
   readonly logFor: (claim: Pick<Claim, "runId" | "seq">) => Logger;
+  /** What `ctx.stream` says goes there. */
+  readonly live: LiveStream;
   /** Identity of this process; its supervisor reports its end under this name. */
   readonly worker: string;
   readonly settings: ExecutionSettings;

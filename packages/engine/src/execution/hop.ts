@@ -13,10 +13,11 @@ import { startChild } from "./children.ts";
 import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
-import { failureOf, handsOver, overrules, whatStops, type HopEnd } from "./hop-end.ts";
+import { failureOf, handsOver, whatStops, type HopEnd } from "./hop-end.ts";
 import { InFlight, type FinishedCall } from "./in-flight.ts";
 import type { Held } from "./holdings.ts";
 import { JournalWriter } from "./journal-writer.ts";
+import { LastWord } from "./last-word.ts";
 import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
@@ -26,6 +27,7 @@ import { NextTries } from "./next-tries.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { standsStill } from "./standstill.ts";
+import { Streaming } from "./streaming.ts";
 import { workflowContext } from "./workflow-context.ts";
 
 /** Answers the open calls, once these are among them, or the patience of a replay is over. */
@@ -45,7 +47,11 @@ export class Hop {
   readonly #log: Logger;
   readonly #writer: JournalWriter;
   readonly #persistence: Persistence;
-  readonly #abort = new AbortController();
+  readonly #streaming: Streaming;
+  readonly #word = new LastWord({
+    said: () => this.#wake.resolve(),
+    fenced: () => this.#streaming.end(),
+  });
   readonly #calls = new Calls();
   readonly #nextTries: NextTries;
   readonly #inFlight: InFlight;
@@ -53,10 +59,7 @@ export class Hop {
   readonly #arms: readonly OpenArm[];
   #now: Date;
   #live = false;
-  #mayWrite = true;
-  #refused = false;
   #disagrees = false;
-  #end: HopEnd | undefined;
   #missed: Rehearsal["missed"];
   #askedLate = false;
   #wake = deferred<void>();
@@ -86,9 +89,10 @@ export class Hop {
       invocation,
       effects: material.effects,
       nextTries: this.#nextTries,
-      hopSignal: this.#abort.signal,
+      hopSignal: this.#word.signal,
       ended: () => this.#wake.resolve(),
     });
+    this.#streaming = new Streaming(claim, deps.live, this.#log);
     this.#now = claim.startsAt ?? claim.admittedAt;
     this.#persistence = {
       chance: deps.chance,
@@ -109,21 +113,23 @@ export class Hop {
   ): Promise<HopEnd> {
     this.#invoke(input);
     await this.#replay();
-    if (beforeLive !== undefined && !this.#disagrees && !this.#refused && this.#mayWrite) {
+    const word = this.#word;
+    if (beforeLive !== undefined && !this.#disagrees && !word.refused && word.mayWrite) {
       const stopped = await whatStops(() => beforeLive((wanted) => this.#openWithin(wanted)));
       if (stopped !== undefined) {
-        this.#decide(stopped);
+        word.say(stopped);
         // Whatever its code has come to in the replay.
-        if (this.#mayWrite) this.#end = stopped;
+        if (word.mayWrite) word.insist(stopped);
       }
     }
     this.#live = true;
     for (const call of this.#calls.openCalls()) call.start();
     const end = await this.#carryOn();
     this.#nextTries.stop();
+    this.#streaming.end();
     this.#tellOfDropped(end);
-    // Whatever user code still listens to is told; nothing of this run goes on in this process.
-    this.#abort.abort(new DOMException("the hop has ended", "AbortError"));
+    // Nothing of this run goes on in this process.
+    word.abort("the hop has ended");
     return end;
   }
 
@@ -134,7 +140,7 @@ export class Hop {
     const isOpen = (key: string) => this.#calls.openCalls().some((call) => call.key === key);
     await this.#until(() => wanted.every(isOpen));
     const open = this.#calls.openCalls();
-    this.#decide({ kind: "fenced" });
+    this.#word.say({ kind: "fenced" });
     return open;
   }
 
@@ -144,8 +150,8 @@ export class Hop {
     await this.#replay();
     await this.#until(() => until !== "its end" && this.#asksFor(until));
     const open = this.#calls.openCalls().map((call) => call.id);
-    const rehearsal: Rehearsal = { missed: this.#missed, end: this.#end, open };
-    this.#decide({ kind: "fenced" });
+    const rehearsal: Rehearsal = { missed: this.#missed, end: this.#word.end, open };
+    this.#word.say({ kind: "fenced" });
     return rehearsal;
   }
 
@@ -161,7 +167,7 @@ export class Hop {
   /** Code that asks late is waited for within the bound of a replay. */
   async #until(stands: () => boolean): Promise<void> {
     const started = this.#deps.clock.monotonicMs();
-    while (this.#end === undefined && !stands()) {
+    while (this.#word.end === undefined && !stands()) {
       if (this.#deps.clock.monotonicMs() - started > this.#deps.settings.replayPatienceMs) return;
       await comeToRest();
     }
@@ -169,22 +175,22 @@ export class Hop {
 
   /** The claim is gone, or may be: nothing of this hop is written from now on. */
   fence(): void {
-    this.#decide({ kind: "fenced" });
+    this.#word.say({ kind: "fenced" });
   }
 
   /** Its code has left an error to the process: a promise that nobody awaits was rejected, or a timer threw. */
   fail(error: unknown): void {
-    this.#decide(failureOf(error));
+    this.#word.say(failureOf(error));
   }
 
   /** The process is about to end: no further step starts, and the run goes on elsewhere. */
   drain(): void {
-    this.#decide({ kind: "yielded", why: "drain" });
+    this.#word.say({ kind: "yielded", why: "drain" });
   }
 
   /** Whether the claim is still believed to be this hop's. */
   mayWrite(): boolean {
-    return this.#mayWrite;
+    return this.#word.mayWrite;
   }
 
   /** The journal as it stands at the end of this hop. */
@@ -208,41 +214,37 @@ export class Hop {
   }
 
   #invoke(input: unknown): void {
+    const refuse = (end: HopEnd) => this.#word.refuse(end);
+    // What comes after the whole journal is no replay, though nothing has started yet.
+    const hasReplayed = () => this.#calls.closed() >= this.#journal.length;
     const asking = new Asking({
       epoch: this.#claim.epoch,
       hop: this,
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
-      sources: Object.keys(this.#deps.decisionSources),
-      services: this.#deps.delegation.services,
-      registry: this.#deps.registry,
-      queues: this.#deps.queues,
+      deps: this.#deps,
       calls: this.#calls,
       now: () => this.#now,
-      hasEnded: () => this.#end !== undefined,
+      hasEnded: () => this.#word.end !== undefined,
       askedLate: () => {
         // Not in a replay, which may not have come as far as the journal.
-        if (this.#live && this.#end !== undefined && handsOver(this.#end)) this.#askedLate = true;
+        if (this.#live && this.#word.end !== undefined && handsOver(this.#word.end)) this.#askedLate = true;
       },
-      decide: (end) => this.#decide(end),
-      refuse: (end) => {
-        this.#refused = true;
-        this.#decide(end);
-      },
+      decide: (end) => this.#word.say(end),
+      refuse,
       opened: (call) => {
         if (this.#live) call.start();
         this.#wake.resolve();
       },
       start: (call, run) => {
-        if (this.#end !== undefined && !this.#mayStart(this.#end, call)) return;
+        if (this.#word.end !== undefined && !this.#mayStart(this.#word.end, call)) return;
         const refused = this.#inFlight.start(call, run);
-        if (refused !== undefined) this.#decide(refused);
+        if (refused !== undefined) this.#word.say(refused);
       },
       startChild: (call, child) => {
-        if (this.#end !== undefined && !this.#mayStart(this.#end, call)) return;
-        const started = startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence);
+        if (this.#word.end !== undefined && !this.#mayStart(this.#word.end, call)) return;
         this.#inFlight.track(
           call,
-          started.then((end) => (end === undefined ? { outcome: "stands" } : { outcome: "stops", end })),
+          startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence),
         );
       },
     });
@@ -250,35 +252,26 @@ export class Hop {
       claim: this.#claim,
       held: this.#held,
       log: this.#log,
-      abortSignal: this.#abort.signal,
+      abortSignal: this.#word.signal,
       // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
       isLive: () => this.#live || this.#journal.length === 0,
       now: () => this.#now,
+      stream: (channel, chunk) => this.#streaming.say(channel, chunk, hasReplayed, refuse),
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);
     standIn({ hop: this, scope: "", step: undefined }, body).then(
-      (output) => this.#decide({ kind: "returned", output }),
-      (error: unknown) => this.#decide(failureOf(error)),
+      (output) => this.#word.say({ kind: "returned", output }),
+      (error: unknown) => this.#word.say(failureOf(error)),
     );
-  }
-
-  #decide(end: HopEnd): void {
-    if (this.#end === undefined || overrules(end, this.#end)) this.#end = end;
-    if (end.kind === "fenced" || end.kind === "unknown") this.#mayWrite = false;
-    // What the code left behind when it returned, or what a handover waits for, may end in peace.
-    if (end.kind !== "returned" && !handsOver(end)) {
-      this.#abort.abort(new DOMException("the run does not go on here", "AbortError"));
-    }
-    this.#wake.resolve();
   }
 
   async #replay(): Promise<void> {
     const end = await replay(this.#journal, {
       find: (entry) => this.#calls.find(entry),
       openCalls: () => this.#calls.openCalls(),
-      end: () => this.#end,
-      refused: () => this.#refused,
+      end: () => this.#word.end,
+      refused: () => this.#word.refused,
       resolve: (call, entry) =>
         this.#resolve(call, entry.outcome, entry.text, entry.tries, entry.completedAt),
       missed: (entry, asked) => {
@@ -289,7 +282,7 @@ export class Hop {
     });
     if (end === undefined) return;
     this.#disagrees = true;
-    this.#end = end;
+    this.#word.insist(end);
   }
 
   async #carryOn(): Promise<HopEnd> {
@@ -297,11 +290,14 @@ export class Hop {
       const finished = this.#inFlight.takeFinished();
       if (finished !== undefined) {
         await this.#keep(finished);
-      } else if (this.#end !== undefined && this.#inFlight.isEmpty()) {
-        return this.#end;
+      } else if (this.#word.end !== undefined && this.#inFlight.isEmpty()) {
+        return this.#word.end;
       } else if (await this.#standsStill()) {
-        this.#decide({ kind: "parked", standing: this.#calls.openCalls() });
-      } else if (!this.#inFlight.hasFinished() && !(this.#end !== undefined && this.#inFlight.isEmpty())) {
+        this.#word.say({ kind: "parked", standing: this.#calls.openCalls() });
+      } else if (
+        !this.#inFlight.hasFinished() &&
+        !(this.#word.end !== undefined && this.#inFlight.isEmpty())
+      ) {
         const impatient = setTimeout(() => this.#tellOfStandstill(), this.#deps.settings.overdueAfterMs);
         await this.#wake.promise;
         clearTimeout(impatient);
@@ -315,7 +311,7 @@ export class Hop {
     const { clock, settings } = this.#deps;
     return standsStill({
       still: () =>
-        this.#end === undefined &&
+        this.#word.end === undefined &&
         this.#inFlight.isEmpty() &&
         this.#calls.openCalls().length > 0 &&
         this.#calls.openCalls().every(({ wait }) => wait !== undefined),
@@ -329,7 +325,7 @@ export class Hop {
 
   /** No step runs, and no branch stands in a wait: the code waits for something that nobody journals, perhaps for ever. */
   #tellOfStandstill(): void {
-    if (this.#end !== undefined || !this.#inFlight.isEmpty()) return;
+    if (this.#word.end !== undefined || !this.#inFlight.isEmpty()) return;
     this.#log.warn("the code waits for something that is no step and no wait, perhaps for ever");
     raiseAttention(
       this.#claim,
@@ -353,7 +349,7 @@ export class Hop {
 
   /** Journals a finished step under the fence, then lets the code go on with it. */
   async #keep({ call, end, tookMs }: FinishedCall): Promise<void> {
-    if (end.outcome === "stops") return this.#decide(end.end);
+    if (end.outcome === "stops") return this.#word.say(end.end);
     if (end.outcome === "abandoned" || end.outcome === "stands") return;
     if (end.outcome === "later")
       return this.#nextTries.again(
@@ -361,13 +357,13 @@ export class Hop {
         new Date(ledgerNowMs(this.#claim, this.#deps, this.#invocation) + end.delayMs),
         end.tries,
       );
-    if (!this.#mayWrite) return this.#reject(call, end);
+    if (!this.#word.mayWrite) return this.#reject(call, end);
     const answer = await this.#writer.write(call.id, end, tookMs);
     if (!answer.written) {
       if (answer.end.kind === "fenced") await this.#writer.reject(call.id, end);
-      return this.#decide(answer.end);
+      return this.#word.say(answer.end);
     }
-    if (end.outcome === "error" && this.#end?.kind === "returned") {
+    if (end.outcome === "error" && this.#word.end?.kind === "returned") {
       this.#log.warn("a step failed that the workflow did not wait for", { step: call.id.name });
     }
     this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);

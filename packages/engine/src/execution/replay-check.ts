@@ -4,6 +4,7 @@ import {
   describeCall,
   describeFailure,
   identityCodec,
+  noLiveStream,
   serialize,
   type AnyWorkflow,
   type CallId,
@@ -83,7 +84,7 @@ async function differenceOf(
     deps,
   );
   if (!isMaterial(material)) return undefined;
-  const quiet = { ...deps, log: silent, logFor: () => silent };
+  const quiet = { ...deps, log: silent, logFor: () => silent, live: noLiveStream };
   const unhurried = { ...invocation, remainingMs: () => invocation.limitMs };
   const hop = new Hop(known, workflow, { ...material, journal }, quiet, unhurried, ended.held);
   const rehearsal = await hop.rehearse(material.input, isOfCode(end) ? "its end" : unanswered.calls);

@@ -35,6 +35,7 @@ export interface ContextSource {
   isLive(): boolean;
   /** Completion time of the last resolved entry. */
   now(): Date;
+  stream(channel: string, chunk: string): void;
   readonly asking: Asking;
 }
 
@@ -87,6 +88,7 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     first,
     restart: (input) => source.asking.restart(input),
     now: () => new Date(source.now()),
+    stream: (channel, chunk) => source.stream(channel, chunk),
     random: () => outsideOfSteps("random", () => streams.here().random()),
     uuid: () => outsideOfSteps("uuid", () => streams.here().uuid()),
   };

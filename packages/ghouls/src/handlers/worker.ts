@@ -1,4 +1,4 @@
-import { createKeyAuthority, createLedgerGrants, work, type ExecutionDeps } from "@ghouls/engine";
+import { LiveRing, createKeyAuthority, createLedgerGrants, work, type ExecutionDeps } from "@ghouls/engine";
 import { describeFailure, durationMs } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
@@ -19,13 +19,14 @@ export function createWorker(
     guardProcess(opened.log);
     return opened;
   });
+  const live = new LiveRing();
   return async (event, context) => {
     const opened = await runtime();
     const [first] = event.Records;
     if (first === undefined) return { batchItemFailures: [] };
     const queue = queueOfArn(first.eventSourceARN, opened.environment);
     await announced(opened);
-    const outcomes = await work(event.Records, executionOf(opened), {
+    const outcomes = await work(event.Records, executionOf(opened, live), {
       queue,
       limitMs: durationMs(config.queues[queue]?.functionTimeout ?? "15m"),
       remainingMs: () => context.getRemainingTimeInMillis(),
@@ -48,7 +49,7 @@ async function announced({ announce, log }: Runtime): Promise<void> {
   }
 }
 
-function executionOf(runtime: Runtime): ExecutionDeps {
+function executionOf(runtime: Runtime, live: ExecutionDeps["live"]): ExecutionDeps {
   const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings, clock } =
     runtime;
   return {
@@ -72,6 +73,7 @@ function executionOf(runtime: Runtime): ExecutionDeps {
         runId,
         enqueueSeq: seq,
       }),
+    live,
     clock,
     chance: Math.random,
     draining: drainSignal(),
