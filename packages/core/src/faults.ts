@@ -25,6 +25,8 @@ export const FAULT_POINTS = [
   "worker.after-intent",
   "worker.before-step",
   "worker.after-step",
+  "worker.before-transaction",
+  "worker.after-transaction",
   "worker.after-journal",
   "worker.before-handover",
   "worker.before-adopt",

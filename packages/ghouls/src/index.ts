@@ -21,6 +21,7 @@ export {
   type Principal,
   type ProbeAnswer,
   type ProbeContext,
+  type QueryAnswer,
   type Service,
   type ServiceTimes,
   type ServiceTraits,
@@ -30,6 +31,8 @@ export {
   type SourceQuestion,
   type StepContext,
   type StepOptions,
+  type Transaction,
+  type TransactionOptions,
   type WorkflowContext,
   type WorkflowDefinition,
 } from "@ghouls/core";

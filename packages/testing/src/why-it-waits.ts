@@ -49,6 +49,7 @@ function inWords(wait: wire.OpenWait, about: Circumstances): string {
       return `the job "${wait.name}"${until}${atWhom(about, ({ attemptId }) => attemptId === wait.attemptId)}`;
     case "sleep":
     case "step":
+    case "transaction":
       return `the ${wait.kind === "sleep" ? "timer" : "next try of step"} "${wait.name}"${until}; move the clock with ghouls.clock.advance`;
   }
 }

@@ -7,6 +7,8 @@ import type {
   SignalOptions,
   StepContext,
   StepOptions,
+  Transaction,
+  TransactionOptions,
 } from "@ghouls/core";
 import type { Calls, OpenCall } from "./calls.ts";
 import { whereAmI } from "./current-hop.ts";
@@ -15,6 +17,7 @@ import { understandJob, type Services } from "./job-options.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
+import { resolveTransaction } from "./transaction-options.ts";
 import {
   understandConsent,
   understandSignal,
@@ -28,6 +31,8 @@ export interface Asked {
   readonly epoch: number;
   /** The longest that a step may take in an invocation of this function, in milliseconds. */
   readonly stepLimitMs: number;
+  /** The longest that a transaction may take, in milliseconds. */
+  readonly transactionLimitMs: number;
   /** Names of the decision sources of the configuration. */
   readonly sources: readonly string[];
   readonly services: Services;
@@ -43,7 +48,7 @@ export interface Asked {
   refuse(end: HopEnd): void;
   /** A call is open; it starts at once where the replay is over. */
   opened(call: OpenCall): void;
-  start(call: OpenCall, run: (context: StepContext) => unknown): void;
+  start(call: OpenCall, run: (context: never) => unknown): void;
 }
 
 /** What a call comes to. */
@@ -51,7 +56,7 @@ type Call =
   | {
       readonly name: string;
       readonly step: ResolvedStepOptions;
-      readonly run: (context: StepContext) => unknown;
+      readonly run: (context: never) => unknown;
     }
   | { readonly name: string; readonly wait: Wait };
 
@@ -70,6 +75,18 @@ export class Asking {
   ): Promise<unknown> {
     return this.#ask("step", name, () => {
       const step = resolveStep(name, run, options, this.#hop.stepLimitMs);
+      return typeof step === "string" ? step : { name, step, run };
+    });
+  }
+
+  transaction(
+    name: string,
+    run: (tx: Transaction) => unknown,
+    options: TransactionOptions | undefined,
+  ): Promise<unknown> {
+    return this.#ask("transaction", name, () => {
+      const { stepLimitMs: functionMs, transactionLimitMs: transactionMs } = this.#hop;
+      const step = resolveTransaction(name, run, options, { transactionMs, functionMs });
       return typeof step === "string" ? step : { name, step, run };
     });
   }
@@ -165,6 +182,7 @@ export class Asking {
 
 /** How a call is written. */
 const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart", string>> = {
+  transaction: "transaction",
   consent: "consent",
   delegate: "delegate",
   sleep: "sleep",

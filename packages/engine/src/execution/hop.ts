@@ -13,7 +13,7 @@ import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
 import { failureOf, handsOver, isOfAnEffect, whatStops, type HopEnd } from "./hop-end.ts";
-import { InFlight, type FinishedStep } from "./in-flight.ts";
+import { InFlight, type FinishedStep, type ToCommit } from "./in-flight.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
@@ -203,6 +203,7 @@ export class Hop {
     const asking = new Asking({
       epoch: this.#claim.epoch,
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
+      transactionLimitMs: this.#deps.settings.transactionLimitMs,
       sources: Object.keys(this.#deps.decisionSources),
       services: this.#deps.delegation.services,
       calls: this.#calls,
@@ -342,7 +343,8 @@ export class Hop {
   /** Journals a finished step under the fence, then lets the code go on with it. */
   async #keep({ call, end, tookMs }: FinishedStep): Promise<void> {
     if (end.outcome === "stops") return this.#decide(end.end);
-    if (end.outcome === "abandoned") return;
+    if (end.outcome === "abandoned" || end.outcome === "kept") return;
+    if (end.outcome === "commits") return this.#commit(call, end);
     if (end.outcome === "later")
       return this.#nextTries.again(
         call,
@@ -359,6 +361,15 @@ export class Hop {
       this.#log.warn("a step failed that the workflow did not wait for", { step: call.id.name });
     }
     this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);
+    await comeToRest();
+  }
+
+  /** The same of a transaction, which is committed here, so that its code goes on in the order of the journal. */
+  async #commit(call: OpenCall, { commit }: ToCommit): Promise<void> {
+    const sealed = await commit(this.#mayWrite ? this.#writer : undefined);
+    if (sealed.kind === "stops") return this.#decide(sealed.end);
+    if (sealed.kind !== "kept") return;
+    this.#resolve(call, "ok", sealed.text ?? null, sealed.tries, sealed.completedAt);
     await comeToRest();
   }
 

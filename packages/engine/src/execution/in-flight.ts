@@ -1,4 +1,4 @@
-import type { StepContext } from "@ghouls/core";
+import type { StepContext, Transaction } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import { standIn, type Standing } from "./current-hop.ts";
@@ -6,15 +6,28 @@ import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
 import type { HopEnd } from "./hop-end.ts";
 import { liveStep, whyNotNow } from "./live-step.ts";
+import type { ResolvedStepOptions } from "./step-options.ts";
 import type { NextTries } from "./next-tries.ts";
 import type { OnceEnd } from "./once-step.ts";
+import { commitTransaction, type Sealed } from "./transaction-commit.ts";
+import type { JournalWriter } from "./journal-writer.ts";
+import { runTransaction, type TransactionEnd } from "./transaction-run.ts";
 
 /** A step whose function has returned or thrown. */
 export interface FinishedStep {
   readonly call: OpenCall;
-  readonly end: OnceEnd;
+  readonly end: OnceEnd | TransactionEnd | ToCommit;
   readonly tookMs: number;
 }
+
+/** A transaction whose function has returned: it is in flight until it was committed, and called again where it was not. */
+export interface ToCommit {
+  readonly outcome: "commits";
+  /** Without a writer where nothing may be written any more. Never rejects. */
+  readonly commit: (writer: JournalWriter | undefined) => Promise<Sealed>;
+}
+
+type Run = (context: never) => unknown;
 
 interface InFlightOptions {
   readonly claim: ClaimedRun;
@@ -41,8 +54,8 @@ export class InFlight {
   }
 
   /** Answers how the hop ends where the step cannot be run in what is left of the invocation. */
-  start(call: OpenCall, run: (context: StepContext) => unknown): HopEnd | undefined {
-    const { claim, deps, invocation, effects, nextTries, hopSignal, ended } = this.#options;
+  start(call: OpenCall, run: Run): HopEnd | undefined {
+    const { claim, deps, invocation, nextTries, ended } = this.#options;
     const options = call.step;
     if (options === undefined) return undefined;
     const triesBefore = nextTries.before(call);
@@ -53,15 +66,61 @@ export class InFlight {
     this.#running += 1;
     const { clock } = deps;
     const startedMs = clock.monotonicMs();
-    const log = deps.logFor(claim);
-    const step = { call: call.id, claim, run, options, hopSignal, log, effects, triesBefore, invocation };
-    const carried = standIn({ hop: this.#hop, step: call.id.name }, () => liveStep(step, deps));
+    const carried =
+      call.id.kind === "transaction"
+        ? this.#transaction(call, options, run, startedMs)
+        : this.#step(call, options, run, triesBefore);
     void carried.then((end) => {
       this.#running -= 1;
       this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });
       ended();
     });
     return undefined;
+  }
+
+  #step(call: OpenCall, options: ResolvedStepOptions, run: Run, triesBefore: number): Promise<OnceEnd> {
+    const { claim, deps, invocation, effects, hopSignal } = this.#options;
+    const log = deps.logFor(claim);
+    const step = { call: call.id, claim, options, hopSignal, log, effects, triesBefore, invocation };
+    return standIn({ hop: this.#hop, step: call.id.name }, () =>
+      liveStep({ ...step, run: run as (context: StepContext) => unknown }, deps),
+    );
+  }
+
+  #transaction(
+    call: OpenCall,
+    options: ResolvedStepOptions,
+    run: Run,
+    startedMs: number,
+  ): Promise<TransactionEnd> {
+    const { claim, deps, invocation, hopSignal, ended } = this.#options;
+    return runTransaction(
+      {
+        call: call.id,
+        claim,
+        run: run as (tx: Transaction) => unknown,
+        options,
+        hop: this.#hop,
+        hopSignal,
+        log: deps.logFor(claim),
+        invocation,
+        commit: (what) =>
+          new Promise((resolve) => {
+            const tookMs = deps.clock.monotonicMs() - startedMs;
+            const commit = async (writer: JournalWriter | undefined) => {
+              const sealed: Sealed =
+                writer === undefined
+                  ? { kind: "stops", end: { kind: "fenced" } }
+                  : await commitTransaction({ ...what, tookMs }, writer, deps);
+              resolve(sealed);
+              return sealed;
+            };
+            this.#finished.push({ call, end: { outcome: "commits", commit }, tookMs });
+            ended();
+          }),
+      },
+      deps,
+    );
   }
 
   takeFinished(): FinishedStep | undefined {

@@ -47,7 +47,7 @@ export interface LiveStep {
 }
 
 /** Twelve days: nobody stands at a breakpoint for longer, and the timer that follows it still fits one of Node's. */
-const UNTIMED_MS = 2 ** 30;
+export const UNTIMED_MS = 2 ** 30;
 
 /** What may have happened once is not called as if that did not matter. */
 function notPlain({ name }: CallId): HopEnd {

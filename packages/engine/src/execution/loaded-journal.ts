@@ -1,4 +1,4 @@
-import { callKey, describeFailure, sha256, type CallId, type Codec } from "@ghouls/core";
+import { callKey, describeFailure, sha256, type CallId, type CallKind, type Codec } from "@ghouls/core";
 import type { Checkpoint, ClaimedRun, StoredEntry } from "@ghouls/ledger";
 
 /** What a checkpoint's digest covers of an entry. */
@@ -93,7 +93,7 @@ export async function loadJournal(
         resultText === null
           ? emptied(entry)
           : await verified(resultText, entry.resultDigest, `journal entry ${ordinal}`, (value) =>
-              kind === "step" ? codec.decode(value, context) : decodeWaitResult(value, claim, codec),
+              isOfFunction(kind) ? codec.decode(value, context) : decodeWaitResult(value, claim, codec),
             );
       return {
         ordinal,
@@ -110,6 +110,11 @@ export async function loadJournal(
       };
     }),
   );
+}
+
+/** Whether its result is a function's, which passed the codec as a whole. */
+function isOfFunction(kind: CallKind): boolean {
+  return kind === "step" || kind === "transaction";
 }
 
 /** The ledger writes the result of a wait; comments and payloads in it stay as they were stored. */

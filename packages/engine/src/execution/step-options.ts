@@ -16,7 +16,7 @@ export interface ResolvedStepOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const MAX_TRIES = 100;
+export const MAX_TRIES = 100;
 const KNOWN = new Set(["tries", "backoff", "timeout", "effect", "probe"]);
 const MAX_NAME = 200;
 
@@ -27,15 +27,7 @@ export function resolveStep(
   options: StepOptions | undefined,
   functionLimitMs: number,
 ): ResolvedStepOptions | string {
-  if (
-    typeof name !== "string" ||
-    name === "" ||
-    name.length > MAX_NAME ||
-    name.includes("\0") ||
-    !name.isWellFormed()
-  ) {
-    return `a step's name is a text of 1 to ${MAX_NAME} characters`;
-  }
+  if (!isCallName(name)) return notAName("step");
   if (typeof run !== "function") return `step "${name}" has no function`;
   const unknown = Object.keys(options ?? {}).find((key) => !KNOWN.has(key));
   if (unknown !== undefined) {
@@ -47,6 +39,15 @@ export function resolveStep(
     if (!(error instanceof GhoulsError)) throw error;
     return `step "${name}": ${error.message}${error.fix === undefined ? "" : `. ${error.fix}`}`;
   }
+}
+
+export function isCallName(name: unknown): name is string {
+  if (typeof name !== "string" || name === "" || name.length > MAX_NAME) return false;
+  return !name.includes("\0") && name.isWellFormed();
+}
+
+export function notAName(what: "step" | "transaction"): string {
+  return `a ${what}'s name is a text of 1 to ${MAX_NAME} characters`;
 }
 
 function resolved(name: string, options: StepOptions, functionLimitMs: number): ResolvedStepOptions | string {
