@@ -66,10 +66,11 @@ export class InFlight {
     this.#running += 1;
     const { clock } = deps;
     const startedMs = clock.monotonicMs();
-    const carried =
+    const carried = standIn({ hop: this.#hop, step: call.id.name }, () =>
       call.id.kind === "transaction"
         ? this.#transaction(call, options, run, startedMs)
-        : this.#step(call, options, run, triesBefore);
+        : this.#step(call, options, run, triesBefore),
+    );
     void carried.then((end) => {
       this.#running -= 1;
       this.#finished.push({ call, end, tookMs: clock.monotonicMs() - startedMs });
@@ -82,9 +83,7 @@ export class InFlight {
     const { claim, deps, invocation, effects, hopSignal } = this.#options;
     const log = deps.logFor(claim);
     const step = { call: call.id, claim, options, hopSignal, log, effects, triesBefore, invocation };
-    return standIn({ hop: this.#hop, step: call.id.name }, () =>
-      liveStep({ ...step, run: run as (context: StepContext) => unknown }, deps),
-    );
+    return liveStep({ ...step, run: run as (context: StepContext) => unknown }, deps);
   }
 
   #transaction(
@@ -100,7 +99,6 @@ export class InFlight {
         claim,
         run: run as (tx: Transaction) => unknown,
         options,
-        hop: this.#hop,
         hopSignal,
         log: deps.logFor(claim),
         invocation,

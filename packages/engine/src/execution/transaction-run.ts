@@ -9,7 +9,6 @@ import {
   type Transaction,
 } from "@ghouls/core";
 import { LedgerError, type ClaimedRun, type UserTransaction } from "@ghouls/ledger";
-import { standIn, type Standing } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { HopEnd } from "./hop-end.ts";
 import { UNTIMED_MS, askForAPerson, whyNotNow } from "./live-step.ts";
@@ -24,7 +23,6 @@ export interface LiveTransaction {
   readonly claim: ClaimedRun;
   readonly run: (tx: Transaction) => unknown;
   readonly options: ResolvedStepOptions;
-  readonly hop: Standing["hop"];
   readonly hopSignal: AbortSignal;
   readonly log: Logger;
   readonly invocation: Invocation;
@@ -109,26 +107,25 @@ async function oneCall(
   if (hopSignal.aborted) stop();
   try {
     const run = (context: StepContext) => transaction.run(tx.context(context));
-    const end = await standIn({ hop: transaction.hop, step: call.name }, () =>
-      callOnce(
-        {
-          name: call.name,
-          idempotencyKey: idempotencyKeyOf(claim.firstRunId, call),
-          options: { timeoutMs: limitMs },
-          run,
-          hopSignal,
-          log: transaction.log,
-          overdueAfterMs: deps.settings.overdueAfterMs,
-          onOverdue: () => askForAPerson(transaction, deps),
-        },
-        tryNumber,
-      ),
+    const end = await callOnce(
+      {
+        name: call.name,
+        idempotencyKey: idempotencyKeyOf(claim.firstRunId, call),
+        options: { timeoutMs: limitMs },
+        run,
+        hopSignal,
+        log: transaction.log,
+        overdueAfterMs: deps.settings.overdueAfterMs,
+        onOverdue: () => askForAPerson(transaction, deps),
+      },
+      tryNumber,
     );
     await tx.close();
     await faults("worker.after-transaction", call.name);
     if (tx.stoppedBy !== undefined) return hopSignal.aborted ? { outcome: "abandoned" } : late(tx.stoppedBy);
     if (end.outcome === "error") return failureOf(end.thrown, end.failure, tx);
     const sealed = await transaction.commit({ call, claim, begun, tx, value: end.value, tries: tryNumber });
+    if (sealed.kind === "failed" && hopSignal.aborted) return { outcome: "abandoned" };
     return ofSealed(sealed);
   } finally {
     hopSignal.removeEventListener("abort", stop);

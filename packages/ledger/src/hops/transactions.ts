@@ -78,7 +78,7 @@ export async function limitTransaction(
 }
 
 /** One statement of the user's. @throws what the driver throws */
-export function askInTransaction(
+export async function askInTransaction(
   _database: Database,
   { open }: UserTransaction,
   text: string,
