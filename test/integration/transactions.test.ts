@@ -196,6 +196,8 @@ describe("both or neither", () => {
     const view = await runs((ctx) => ctx.transaction("book", (tx) => insert(tx, "a")), deps);
     expect([view.status, await effects()]).toEqual(["RUNNING", []]);
     await nothingIsOpen();
+    await world.later(121);
+    expect([(await world.view(view.runId)).status, await effects()]).toEqual(["COMPLETING", ["a"]]);
   });
 
   test("a cancel between its statements and its end: it is fenced, and nothing is there", async () => {
@@ -564,6 +566,8 @@ describe("a COMMIT whose answer is lost", () => {
     expect([(await world.view(runId)).status, calls]).toEqual(["RUNNING", ["book"]]);
     fault = () => undefined;
     await world.later(121);
+    // Nothing of the lost claim can act any more.
+    await world.later(1_000);
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "booked" });
     expect([calls, await effects()]).toEqual([["book"], ["a"]]);
   });

@@ -43,7 +43,7 @@ const movers: readonly [string, Mover, string][] = [
         publisherGraceSeconds: 15,
       });
     },
-    "QUEUED",
+    "FAILING",
   ],
 ];
 

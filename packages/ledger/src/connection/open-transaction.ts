@@ -1,7 +1,6 @@
 import type { FaultInjector } from "@ghouls/core";
 import type { Statement } from "../sql/statement.ts";
 import type { Held } from "./connections.ts";
-import type { Executor, Row } from "./database.ts";
 import type { Answer } from "./drivers/driver.ts";
 import { LedgerError, classify, isOfNoUse } from "./errors.ts";
 
@@ -11,7 +10,7 @@ export interface TransactionParts {
   /** What it is for, in errors and at fault points. */
   readonly what: string;
   readonly faults: FaultInjector;
-  readonly send: (held: Held, statement: Statement, values: readonly unknown[]) => Promise<Row[]>;
+  readonly send: (held: Held, statement: Statement, values: readonly unknown[]) => Promise<Answer["rows"]>;
   /** How long an answer is waited for, in milliseconds; as long as the driver waits where absent. */
   readonly answerWithinMs: number | undefined;
   /** Called once, when the connection has been given back. */
@@ -19,7 +18,7 @@ export interface TransactionParts {
 }
 
 /** A READ COMMITTED transaction on a connection of its own. Whoever has begun it commits it or rolls it back, once. */
-export class OpenTransaction implements Executor {
+export class OpenTransaction {
   readonly #parts: TransactionParts;
   #isOver = false;
   #isLost = false;
@@ -29,7 +28,7 @@ export class OpenTransaction implements Executor {
   }
 
   /** A statement of ours. @throws LedgerError */
-  async run(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async run(statement: Statement, values: readonly unknown[]): Promise<Answer["rows"]> {
     return this.#asked(this.#parts.send(this.#open(), statement, values));
   }
 
