@@ -51,7 +51,12 @@ export class OpenTransaction {
   /** @throws LedgerError `unknown` where the COMMIT's answer was lost, `defect` where COMMIT answered ROLLBACK */
   async commit(): Promise<void> {
     const held = this.#open();
-    await this.#asked(this.#commit(held));
+    try {
+      await this.#commit(held);
+    } catch (error) {
+      if (isOfNoUse(error)) this.#isLost = true;
+      throw error;
+    }
     this.#end(false);
   }
 

@@ -120,7 +120,9 @@ export async function commitEntryIfClaimed(
     return { kind: "committed", ...written };
   } catch (error) {
     const failed = error instanceof LedgerError ? error : lost(error);
-    if (at === "commit" && failed.kind === "unknown") return { kind: "unknown", error: failed };
+    // Whatever else it is that comes of a COMMIT, it is no word of PostgreSQL's.
+    if (at === "commit" && (failed.kind === "unknown" || failed !== error))
+      return { kind: "unknown", error: failed };
     return { kind: "rolled_back", at, error: failed };
   } finally {
     await open.rollback();
