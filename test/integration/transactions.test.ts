@@ -518,6 +518,53 @@ describe("what is certainly rolled back is called again, within the same try", (
   });
 });
 
+describe("a ledger that is out of reach when one begins", () => {
+  const outOfReach = (times: () => boolean): FaultInjector => {
+    let begins = 0;
+    return (point, detail) => {
+      if (point !== "ledger.before-statement" || detail !== "transactions.limit") return;
+      begins += 1;
+      if (begins <= 2 || times()) throw new Error("Connection terminated unexpectedly");
+    };
+  };
+  const book = (ctx: WorkflowContext) =>
+    ctx.transaction("book", (tx) => insert(tx, "a").then(() => calls.push("book")));
+
+  test("for a while: it waits, and begins then", async () => {
+    fault = outOfReach(() => false);
+    const view = await runs(book);
+    expect([view.status, calls, await effects()]).toEqual(["DONE", ["book"], ["a"]]);
+    expect(await journalOf(view.runId)).toMatchObject([{ tries: 1 }]);
+    expect(world.logged).toContainEqual(
+      expect.objectContaining({ message: "the ledger is out of reach; a transaction waits" }),
+    );
+  });
+
+  test("until there is no time left for it: the hop yields, and nothing was called", async () => {
+    let isTimeUp = false;
+    fault = outOfReach(() => (isTimeUp = true));
+    body = book;
+    const { runId } = await world.submit("any");
+    await world.deliver([`run:${runId}:1`], {}, { remainingMs: () => (isTimeUp ? 5_500 : 900_000) });
+    expect([(await world.view(runId)).status, calls]).toEqual(["QUEUED", []]);
+    fault = () => undefined;
+    await world.drain();
+    expect([(await world.view(runId)).status, calls, await effects()]).toEqual(["DONE", ["book"], ["a"]]);
+  });
+
+  test("what fails beside the ledger and the function leaves the claim as it is", async () => {
+    fault = (point) => {
+      if (point === "worker.after-transaction") throw new Error("by a test");
+    };
+    const view = await runs(book);
+    expect([view.status, await effects()]).toEqual(["RUNNING", []]);
+    await nothingIsOpen();
+    fault = () => undefined;
+    await world.later(121);
+    expect([(await world.view(view.runId)).status, await effects()]).toEqual(["COMPLETING", ["a"]]);
+  });
+});
+
 describe("a COMMIT whose answer is lost", () => {
   const lost = () => new Error("Connection terminated unexpectedly");
   const book = (ctx: WorkflowContext) =>
