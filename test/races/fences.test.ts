@@ -8,6 +8,8 @@ import { heldInTheMiddle } from "../support/races.ts";
 
 const db = await testDatabase();
 const ledger = db.ledger();
+await db.admin("create table public.effects (run_id uuid not null)");
+await db.admin("grant all on public.effects to public");
 
 const lockRun = (run: MadeRun) => (holder: pg.Client) =>
   holder.query("select 1 from ghouls.runs where tenant_id = $1 and run_id = $2 for update", [
@@ -109,6 +111,30 @@ const moves: readonly Move[] = [
         tries: 1,
         tookMs: 1,
       })) !== null,
+  },
+  {
+    name: "transaction",
+    from: { status: "RUNNING" },
+    move: async (on, run) => {
+      const begun = await on.transactions.begin(5_000, 5_000);
+      if (begun === null) throw new Error("there is a turn for each");
+      await on.transactions.ask(begun, "insert into public.effects values ($1)", [run.runId]);
+      const entry = {
+        ...FIRST_CALL,
+        kind: "transaction",
+        outcome: "ok",
+        resultText: "1",
+        resultDigest: "d",
+        resultBytes: 1,
+        tries: 1,
+        tookMs: 1,
+      } as const;
+      const { kind } = await on.transactions.commitIfClaimed(begun, run, entry, 5_000);
+      const effects = await db.admin("select 1 from public.effects where run_id = $1", [run.runId]);
+      // Both, or neither.
+      expect([kind, effects.length]).toEqual(kind === "committed" ? ["committed", 1] : ["fenced", 0]);
+      return kind === "committed";
+    },
   },
   {
     name: "settle",

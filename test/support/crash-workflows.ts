@@ -126,6 +126,16 @@ export const WORKFLOWS = [
     await ctx.step("never", (step) => act(ctx, "never", step));
     return results;
   }),
+  // Its rows and its entry are there together, or not at all.
+  run("book", "resume", async (ctx) => {
+    const booked = await ctx.transaction("book", async (tx) => {
+      for (const what of ["seat", "meal"])
+        await tx.query("insert into public.bookings (run_id, what) values ($1, $2)", [ctx.runId, what]);
+      return "booked";
+    });
+    await ctx.step("after", (step) => act(ctx, "after", step));
+    return booked;
+  }),
   run("keyed", "resume", (ctx) => ctx.delegate("sign", services.keyed, { what: ctx.runId })),
   run("once", "resume", (ctx) => ctx.delegate("sign", services.once, { what: ctx.runId })),
   workflow({

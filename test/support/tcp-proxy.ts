@@ -12,6 +12,8 @@ export interface TcpProxy {
   cutOnce(when: "before" | "after", text: string): Promise<void>;
   /** Swallows, once, all that the connection sends from a message with this text on; nobody is told. */
   blackHoleOnce(text: string): Promise<void>;
+  /** Lets a message with this text through, once, and swallows all that the server says from then on; nobody is told. */
+  muteOnce(text: string): Promise<void>;
   /** Refuses new connections, and cuts those that are open. */
   refuse(): void;
   /** Takes new connections in, and never says a word on them. */
@@ -23,7 +25,7 @@ export interface TcpProxy {
 }
 
 interface Rule {
-  readonly action: "before" | "after" | "swallow";
+  readonly action: "before" | "after" | "swallow" | "mute";
   readonly text: string;
   readonly done: () => void;
 }
@@ -74,6 +76,7 @@ export async function tcpProxy(target: { host: string; port: number }, listenOn 
     },
     cutOnce: once,
     blackHoleOnce: (text) => once("swallow", text),
+    muteOnce: (text) => once("mute", text),
     refuse: () => {
       mode = "refuse";
       cutAll();
@@ -98,6 +101,7 @@ function track(socket: Socket, open: Set<Socket>): void {
 
 function join(client: Socket, upstream: Socket, rules: Rule[]): void {
   let swallowing = false;
+  let muted = false;
   let losing: Rule | undefined;
   client.setNoDelay(true);
   client.on("data", (data) => {
@@ -115,10 +119,16 @@ function join(client: Socket, upstream: Socket, rules: Rule[]): void {
       rule.done();
       return;
     }
-    losing ??= rule;
+    if (rule?.action === "mute") {
+      muted = true;
+      rule.done();
+    } else {
+      losing ??= rule;
+    }
     upstream.write(data);
   });
   upstream.on("data", (data) => {
+    if (muted) return;
     if (losing === undefined) {
       client.write(data);
       return;

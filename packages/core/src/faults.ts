@@ -29,6 +29,8 @@ export const FAULT_POINTS = [
   "worker.after-intent",
   "worker.before-step",
   "worker.after-step",
+  "worker.before-transaction",
+  "worker.after-transaction",
   "worker.after-journal",
   "worker.before-child",
   "worker.after-child",

@@ -21,6 +21,7 @@ export * from "./services.ts";
 export * from "./settings.ts";
 export * from "./source-answer.ts";
 export * from "./skip.ts";
+export * from "./transaction.ts";
 export * from "./transitions.ts";
 export * from "./waits.ts";
 export * as wire from "./wire.ts";

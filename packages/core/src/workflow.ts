@@ -5,6 +5,7 @@ import type { Jsonified } from "./json.ts";
 import type { Backoff } from "./retry.ts";
 import type { Logger } from "./ports.ts";
 import type { Service } from "./services.ts";
+import type { Transaction, TransactionOptions } from "./transaction.ts";
 import type {
   ChildOptions,
   ChildResult,
@@ -93,6 +94,17 @@ export interface WorkflowContext<Resources extends object = NoResources, GrantNa
     name: string,
     run: (context: StepContext) => T | Promise<T>,
     options?: StepOptions<T>,
+  ): Promise<Jsonified<T>>;
+  /**
+   * Runs a function whose statements commit together with its result in the journal: both, or neither. The tables are
+   * in the ledger's own database. The function may be called again where nothing of it was committed, so what it does
+   * beside its statements may happen twice.
+   * @throws StepFailedError after the last try, catchable and the same after a replay
+   */
+  transaction<T>(
+    name: string,
+    run: (tx: Transaction) => T | Promise<T>,
+    options?: TransactionOptions,
   ): Promise<Jsonified<T>>;
   /**
    * Asks people for their consent, and parks the run until they have decided or its time is over. The request is frozen:

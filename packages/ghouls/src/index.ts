@@ -33,6 +33,7 @@ export {
   type Principal,
   type ProbeAnswer,
   type ProbeContext,
+  type QueryAnswer,
   type ResourceContext,
   type ResourceDefinition,
   type Service,
@@ -44,6 +45,8 @@ export {
   type SourceQuestion,
   type StepContext,
   type StepOptions,
+  type Transaction,
+  type TransactionOptions,
   type WorkflowContext,
   type WorkflowDefinition,
 } from "@ghouls/core";

@@ -20,9 +20,10 @@ export type { NewestPosition } from "./sql/newest.ts";
 export type { JudgedLoss, LapsedClaim } from "./hops/losses.ts";
 export type { DoctorCheck } from "./schema/doctor.ts";
 export type { GrantRow, NewGrant } from "./grants.ts";
-export { DRIVERS, type DriverName } from "./connection/drivers/driver.ts";
-export { LedgerError, type LedgerFaultKind } from "./connection/errors.ts";
-export type { NewEntry, StoredEntry } from "./hops/journal.ts";
+export { DRIVERS, type Answer, type DriverName } from "./connection/drivers/driver.ts";
+export { LedgerError, sqlStateOf, type LedgerFaultKind } from "./connection/errors.ts";
+export type { EntryOfCall, NewEntry, StoredEntry } from "./hops/journal.ts";
+export type { EntryCommit, UserTransaction } from "./hops/transactions.ts";
 export type { ApiKey, NewKey, StoredKey } from "./keys.ts";
 export { openLedger, type BeforeOpening, type Ledger, type LedgerOptions } from "./ledger.ts";
 export {

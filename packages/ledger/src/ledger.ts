@@ -35,6 +35,7 @@ import * as restarts from "./waits/restarts.ts";
 import * as resumptions from "./waits/resumptions.ts";
 import * as settlements from "./hops/settlements.ts";
 import * as signals from "./waits/signals.ts";
+import * as transactions from "./hops/transactions.ts";
 import * as workflows from "./admission/workflows.ts";
 
 /** A function of the ledger with its database filled in. */
@@ -139,6 +140,14 @@ export function openLedger(options: LedgerOptions) {
     journal: {
       appendIfClaimed: bind(database, journal.appendEntryIfClaimed),
       read: bind(database, journal.readJournal),
+    },
+    /** Of the user's statements together with a call's entry. */
+    transactions: {
+      begin: bind(database, transactions.beginUserTransaction),
+      ask: bind(database, transactions.askInTransaction),
+      limit: bind(database, transactions.limitTransaction),
+      commitIfClaimed: bind(database, transactions.commitEntryIfClaimed),
+      readBack: bind(database, transactions.readEntryBack),
     },
     checkpoints: { read: bind(database, handovers.readCheckpoint) },
     intents: {

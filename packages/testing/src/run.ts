@@ -178,7 +178,7 @@ export class TestRun<Output> {
   }
 
   /**
-   * Once, when the function of this step has ended: its worker is lost before anything of that is written, as where its
+   * Once, when the function of this step, or transaction, has ended: its worker is lost before anything of that is written, as where its
    * process is killed. Its lease ends by the clock, and another worker goes on as `onWorkerLoss` says.
    */
   crashAfter(step: string): void {

@@ -68,7 +68,7 @@ export class Workers {
     this.#carried.line.cut();
   }
 
-  /** Loses the worker of a run when this step's function has ended, before anything of that is written. Once. */
+  /** Loses the worker of a run when the function of this step, or transaction, has ended, before anything of that is written. Once. */
   crashAfter(runId: string, step: string): void {
     this.#crashes.push({ runId, step });
   }
@@ -82,7 +82,7 @@ export class Workers {
     const ledger = line.through(deps.ledger);
     const queue = line.through(port);
     const faults: ExecutionDeps["faults"] = (point, detail) => {
-      if (point !== "worker.after-step") return;
+      if (point !== "worker.after-step" && point !== "worker.after-transaction") return;
       const { runId } = this.#carried ?? {};
       const index = this.#crashes.findIndex((one) => one.runId === runId && one.step === detail);
       if (index === -1) return;

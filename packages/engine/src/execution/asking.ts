@@ -10,6 +10,8 @@ import type {
   SignalOptions,
   StepContext,
   StepOptions,
+  Transaction,
+  TransactionOptions,
 } from "@ghouls/core";
 import type { Calls, OpenCall } from "./calls.ts";
 import { understandChild } from "./child-options.ts";
@@ -22,6 +24,7 @@ import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
 import { Scopes, itemScope } from "./scopes.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
+import { resolveTransaction } from "./transaction-options.ts";
 import {
   understandConsent,
   understandSignal,
@@ -38,6 +41,8 @@ export interface Asked {
   /** The longest that a step may take in an invocation of this function, in milliseconds. */
   readonly stepLimitMs: number;
   readonly deps: Pick<ExecutionDeps, "decisionSources" | "delegation" | "registry" | "queues">;
+  /** The longest that a transaction may take, in milliseconds. */
+  readonly transactionLimitMs: number;
   readonly calls: Calls;
   /** Completion time of the last resolved entry. */
   now(): Date;
@@ -50,7 +55,7 @@ export interface Asked {
   refuse(end: HopEnd): void;
   /** A call is open; it starts at once where the replay is over. */
   opened(call: OpenCall): void;
-  start(call: OpenCall, run: (context: StepContext) => unknown): void;
+  start(call: OpenCall, run: (context: never) => unknown): void;
   startChild(call: OpenCall, child: ChildRequest): void;
 }
 
@@ -59,7 +64,7 @@ type Call =
   | {
       readonly name: string;
       readonly step: ResolvedStepOptions;
-      readonly run: (context: StepContext) => unknown;
+      readonly run: (context: never) => unknown;
     }
   | { readonly name: string; readonly wait: Wait };
 
@@ -79,6 +84,18 @@ export class Asking {
   ): Promise<unknown> {
     return this.#ask("step", name, () => {
       const step = resolveStep(name, run, options, this.#hop.stepLimitMs);
+      return typeof step === "string" ? step : { name, step, run };
+    });
+  }
+
+  transaction(
+    name: string,
+    run: (tx: Transaction) => unknown,
+    options: TransactionOptions | undefined,
+  ): Promise<unknown> {
+    return this.#ask("transaction", name, () => {
+      const { stepLimitMs: functionMs, transactionLimitMs: transactionMs } = this.#hop;
+      const step = resolveTransaction(name, run, options, { transactionMs, functionMs });
       return typeof step === "string" ? step : { name, step, run };
     });
   }
@@ -215,6 +232,7 @@ function alreadyOpen(what: "call" | "map", name: string): string {
 /** How a call is written. */
 const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart" | "map", string>> = {
   child: "child",
+  transaction: "transaction",
   consent: "consent",
   delegate: "delegate",
   sleep: "sleep",

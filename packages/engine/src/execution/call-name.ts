@@ -1,5 +1,5 @@
 /** The most that a name may have, in UTF-16 units. */
-export const MAX_NAME = 200;
+const MAX_NAME = 200;
 
 /** Whether something can name a call: the ledger keeps no NUL, and no half of a character. */
 export function isCallName(name: unknown): name is string {
@@ -10,4 +10,9 @@ export function isCallName(name: unknown): name is string {
     !name.includes("\0") &&
     name.isWellFormed()
   );
+}
+
+/** What is said where something cannot. */
+export function notAName(what: string): string {
+  return `the name of a ${what} is a text of 1 to ${MAX_NAME} characters`;
 }

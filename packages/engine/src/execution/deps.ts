@@ -57,6 +57,8 @@ export interface ExecutionSettings {
   readonly replayPatienceMs: number;
   /** What a step leaves of the invocation for journaling and settling, in milliseconds. */
   readonly settleReserveMs: number;
+  /** The longest that `ctx.transaction` may take, in milliseconds. */
+  readonly transactionLimitMs: number;
   /** A longer delay before a step's next try parks the run, in milliseconds. */
   readonly residentDelayMs: number;
   /** How long code must have asked for nothing new before its run is parked: a module may be on its way. */
@@ -95,6 +97,7 @@ export interface ExecutionSettings {
 export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   replayPatienceMs: 1_000,
   settleReserveMs: 2_000,
+  transactionLimitMs: 5_000,
   residentDelayMs: LONGEST_RESIDENT_DELAY_MS,
   parkRestMs: 25,
   overdueAfterMs: 60_000,

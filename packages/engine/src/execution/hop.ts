@@ -1,11 +1,4 @@
-import {
-  StepFailedError,
-  describeFailure,
-  type AnyWorkflow,
-  type CallId,
-  type Failure,
-  type Logger,
-} from "@ghouls/core";
+import { StepFailedError, type AnyWorkflow, type CallId, type Failure, type Logger } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
 import { Calls, type OpenCall } from "./calls.ts";
@@ -14,9 +7,10 @@ import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
 import { failureOf, handsOver, whatStops, type HopEnd } from "./hop-end.ts";
-import { InFlight, type FinishedCall } from "./in-flight.ts";
+import { InFlight } from "./in-flight.ts";
 import type { Held } from "./holdings.ts";
 import { JournalWriter } from "./journal-writer.ts";
+import { keep, type Kept } from "./keeping.ts";
 import { LastWord } from "./last-word.ts";
 import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
@@ -221,6 +215,7 @@ export class Hop {
       epoch: this.#claim.epoch,
       hop: this,
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
+      transactionLimitMs: this.#deps.settings.transactionLimitMs,
       deps: this.#deps,
       calls: this.#calls,
       now: () => this.#now,
@@ -272,8 +267,7 @@ export class Hop {
       openCalls: () => this.#calls.openCalls(),
       end: () => this.#word.end,
       refused: () => this.#word.refused,
-      resolve: (call, entry) =>
-        this.#resolve(call, entry.outcome, entry.text, entry.tries, entry.completedAt),
+      resolve: (call, entry) => this.#resolve(call, entry),
       missed: (entry, asked) => {
         this.#missed = { entry, asked };
       },
@@ -286,10 +280,18 @@ export class Hop {
   }
 
   async #carryOn(): Promise<HopEnd> {
+    const keeper = {
+      word: this.#word,
+      writer: this.#writer,
+      nextTries: this.#nextTries,
+      log: this.#log,
+      ledgerNowMs: () => ledgerNowMs(this.#claim, this.#deps, this.#invocation),
+      resolve: (call: OpenCall, kept: Kept) => this.#resolve(call, kept),
+    };
     for (;;) {
       const finished = this.#inFlight.takeFinished();
       if (finished !== undefined) {
-        await this.#keep(finished);
+        await keep(finished, keeper);
       } else if (this.#word.end !== undefined && this.#inFlight.isEmpty()) {
         return this.#word.end;
       } else if (await this.#standsStill()) {
@@ -347,44 +349,7 @@ export class Hop {
       this.#log.warn("a step has further tries that the workflow did not wait for", { step: id.name });
   }
 
-  /** Journals a finished step under the fence, then lets the code go on with it. */
-  async #keep({ call, end, tookMs }: FinishedCall): Promise<void> {
-    if (end.outcome === "stops") return this.#word.say(end.end);
-    if (end.outcome === "abandoned" || end.outcome === "stands") return;
-    if (end.outcome === "later")
-      return this.#nextTries.again(
-        call,
-        new Date(ledgerNowMs(this.#claim, this.#deps, this.#invocation) + end.delayMs),
-        end.tries,
-      );
-    if (!this.#word.mayWrite) return this.#reject(call, end);
-    const answer = await this.#writer.write(call.id, end, tookMs);
-    if (!answer.written) {
-      if (answer.end.kind === "fenced") await this.#writer.reject(call.id, end);
-      return this.#word.say(answer.end);
-    }
-    if (end.outcome === "error" && this.#word.end?.kind === "returned") {
-      this.#log.warn("a step failed that the workflow did not wait for", { step: call.id.name });
-    }
-    this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);
-    await comeToRest();
-  }
-
-  /** The result of a fenced worker is evidence, and nothing else. */
-  async #reject(call: OpenCall, end: Parameters<JournalWriter["reject"]>[1]): Promise<void> {
-    const failed = await this.#writer.reject(call.id, end);
-    const error = failed === undefined ? undefined : describeFailure(failed).message.slice(0, 200);
-    const step = call.id.name;
-    this.#log.warn("a step ended after its claim was gone; its result is rejected evidence", { step, error });
-  }
-
-  #resolve(
-    call: OpenCall,
-    outcome: "ok" | "error",
-    text: string | null,
-    tries: number,
-    completedAt: Date,
-  ): void {
+  #resolve(call: OpenCall, { outcome, text, tries, completedAt }: Kept): void {
     this.#calls.close(call);
     this.#now = completedAt;
     // User code gets what a replay would give it: the value by way of its JSON text.

@@ -6,7 +6,7 @@ import {
   sha256,
   type CallId,
 } from "@ghouls/core";
-import type { ClaimedRun } from "@ghouls/ledger";
+import type { ClaimedRun, NewEntry } from "@ghouls/ledger";
 import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import type { JournalItem } from "./loaded-journal.ts";
@@ -82,16 +82,36 @@ export class JournalWriter {
 
   /** Never rejects: what went wrong is how the hop ends. */
   async write(call: CallId, end: StepOutcome, tookMs: number): Promise<Written> {
+    const prepared = await this.prepare(call, end, tookMs);
+    if ("end" in prepared) return { written: false, end: prepared.end };
     try {
-      return await this.#append(call, end, tookMs);
+      const entry = await this.insist(() =>
+        this.#deps.ledger.journal.appendIfClaimed(this.#claim, prepared.entry),
+      );
+      if (entry === null) return { written: false, end: { kind: "fenced" } };
+      await this.keep(prepared.entry, entry.ordinal);
+      return { written: true, text: prepared.text, completedAt: entry.completedAt };
     } catch (error) {
-      if (!(error instanceof UnserializableError)) return { written: false, end: { kind: "unknown", error } };
-      const message = `the result of step "${call.name}": ${error.message}`;
-      return { written: false, end: refusal(error.reason, message, call.name) };
+      return { written: false, end: { kind: "unknown", error } };
     }
   }
 
-  async #append(call: CallId, end: StepOutcome, tookMs: number): Promise<Written> {
+  /** The entry of a call as it is stored; or, where it cannot be, how the hop ends. Never rejects. */
+  async prepare(
+    call: CallId,
+    end: StepOutcome,
+    tookMs: number,
+  ): Promise<{ readonly entry: NewEntry; readonly text: string | undefined } | { readonly end: HopEnd }> {
+    try {
+      return await this.#prepared(call, end, tookMs);
+    } catch (error) {
+      if (!(error instanceof UnserializableError)) return { end: { kind: "unknown", error } };
+      const message = `the result of ${call.kind} "${call.name}": ${error.message}`;
+      return { end: refusal(error.reason, message, call.name) };
+    }
+  }
+
+  async #prepared(call: CallId, end: StepOutcome, tookMs: number) {
     const { tenantId, runId } = this.#claim;
     const text = serialize(end.outcome === "ok" ? end.value : end.failure);
     const stored =
@@ -103,7 +123,7 @@ export class JournalWriter {
         `it would bring the run's journal above ${MAX_JOURNAL_BYTES} bytes`,
       );
     }
-    const appended = {
+    const entry = {
       ...call,
       outcome: end.outcome,
       resultText: stored,
@@ -113,19 +133,19 @@ export class JournalWriter {
       tookMs,
       closesIntent: end.outcome === "ok" && end.closesIntent === true,
     };
-    const entry = await persist(
-      () => this.#deps.ledger.journal.appendIfClaimed(this.#claim, appended),
-      this.#persistence,
-    );
-    if (entry === null) return { written: false, end: { kind: "fenced" } };
-    this.#bytes += bytes;
-    this.#entries.push({
-      ...call,
-      ordinal: entry.ordinal,
-      outcome: end.outcome,
-      digest: stored === null ? null : sha256(stored),
-    });
-    await this.#deps.faults("worker.after-journal", call.name);
-    return { written: true, text, completedAt: entry.completedAt };
+    return { entry, text };
+  }
+
+  /** Repeats what the ledger is asked while it is out of reach, as long as this hop may. */
+  insist<T>(ask: () => Promise<T>): Promise<T> {
+    return persist(ask, this.#persistence);
+  }
+
+  /** An entry of this hop is in the journal. */
+  async keep(entry: NewEntry, ordinal: number): Promise<void> {
+    const { epoch, scope, kind, name, nth, outcome, resultDigest: digest } = entry;
+    this.#bytes += entry.resultBytes;
+    this.#entries.push({ epoch, scope, kind, name, nth, ordinal, outcome, digest });
+    await this.#deps.faults("worker.after-journal", name);
   }
 }

@@ -93,7 +93,7 @@ export async function loadJournal(
         resultText === null
           ? emptied(entry)
           : await verified(resultText, entry.resultDigest, `journal entry ${ordinal}`, (value) =>
-              kind === "step" ? codec.decode(value, context) : decodeWaitResult(kind, value, claim, codec),
+              isOfFunction(kind) ? codec.decode(value, context) : decodeWaitResult(kind, value, claim, codec),
             );
       return {
         ordinal,
@@ -110,6 +110,11 @@ export async function loadJournal(
       };
     }),
   );
+}
+
+/** Whether its result is a function's, which passed the codec as a whole. */
+function isOfFunction(kind: CallKind): boolean {
+  return kind === "step" || kind === "transaction";
 }
 
 /** The ledger writes the result of a wait; comments and payloads in it stay as they were stored. */

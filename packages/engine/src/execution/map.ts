@@ -1,5 +1,5 @@
 import type { MapOptions } from "@ghouls/core";
-import { MAX_NAME, isCallName } from "./call-name.ts";
+import { isCallName, notAName } from "./call-name.ts";
 
 /** Items of one map that are carried at the same time where it does not say. */
 const DEFAULT_CONCURRENCY = 10;
@@ -20,7 +20,7 @@ export function understandMap(
   run: unknown,
   options: MapOptions | undefined,
 ): Mapped | string {
-  if (!isCallName(name)) return `the name of a map is a text of 1 to ${MAX_NAME} characters`;
+  if (!isCallName(name)) return notAName("map");
   const what = `map "${name}"`;
   if (!Array.isArray(items)) return `${what}: its items are an array`;
   if (items.length > MAX_ITEMS)

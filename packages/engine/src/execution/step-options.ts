@@ -6,7 +6,7 @@ import {
   type ResolvedBackoff,
   type StepOptions,
 } from "@ghouls/core";
-import { MAX_NAME, isCallName } from "./call-name.ts";
+import { isCallName, notAName } from "./call-name.ts";
 
 export interface ResolvedStepOptions {
   readonly tries: number;
@@ -17,7 +17,7 @@ export interface ResolvedStepOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const MAX_TRIES = 100;
+export const MAX_TRIES = 100;
 const KNOWN = new Set(["tries", "backoff", "timeout", "effect", "probe"]);
 
 /** Why a step cannot be called like this, or its options with defaults filled in. */
@@ -27,7 +27,7 @@ export function resolveStep(
   options: StepOptions | undefined,
   functionLimitMs: number,
 ): ResolvedStepOptions | string {
-  if (!isCallName(name)) return `a step's name is a text of 1 to ${MAX_NAME} characters`;
+  if (!isCallName(name)) return notAName("step");
   if (typeof run !== "function") return `step "${name}" has no function`;
   const unknown = Object.keys(options ?? {}).find((key) => !KNOWN.has(key));
   if (unknown !== undefined) {

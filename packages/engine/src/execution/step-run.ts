@@ -117,7 +117,7 @@ export async function callOnce(step: StepCall, tryNumber: number): Promise<CallE
   }
 }
 
-function isNonRetryable(error: unknown): boolean {
+export function isNonRetryable(error: unknown): boolean {
   if (error instanceof NonRetryableError) return true;
   return error instanceof Error && error.name === "NonRetryableError";
 }

@@ -16,7 +16,7 @@ import {
   type SignalOptions,
   wire,
 } from "@ghouls/core";
-import { MAX_NAME, isCallName } from "./call-name.ts";
+import { isCallName, notAName } from "./call-name.ts";
 
 /** What a call waits for, as one hop has understood it. */
 export interface Wait {
@@ -211,7 +211,7 @@ export function understood(
   known: ReadonlySet<string>,
   read: (name: string) => Understood,
 ): Understood {
-  if (!isCallName(name)) return `the name of a ${kind} is a text of 1 to ${MAX_NAME} characters`;
+  if (!isCallName(name)) return notAName(kind);
   const what = `${kind} "${name}"`;
   if (options !== undefined && (typeof options !== "object" || options === null))
     return `${what}: its options are an object`;

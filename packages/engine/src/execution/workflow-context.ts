@@ -17,6 +17,8 @@ import {
   type SignalResult,
   type StepContext,
   type StepOptions,
+  type Transaction,
+  type TransactionOptions,
   type WorkflowContext,
   type WorkflowDefinition,
 } from "@ghouls/core";
@@ -58,6 +60,8 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     log: whileLive(source),
     step: <T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>) =>
       source.asking.step(name, run, options as StepOptions | undefined) as Promise<Jsonified<T>>,
+    transaction: <T>(name: string, run: (tx: Transaction) => T | Promise<T>, options?: TransactionOptions) =>
+      source.asking.transaction(name, run, options) as Promise<Jsonified<T>>,
     consent: (title, options) => source.asking.consent(title, options, requestedBy) as Promise<ConsentResult>,
     delegate: <Request, Result>(
       name: string,

@@ -65,8 +65,9 @@ interface Generation {
  * with the old one, so a rotation may hold twice `maxConnections` for a moment.
  */
 export class Connections {
+  /** Connections that it has at most. */
+  readonly max: number;
   readonly #options: ConnectionOptions;
-  readonly #max: number;
   readonly #chance: () => number;
   #current: Promise<Generation> | undefined;
   #renewing: Promise<boolean> | undefined;
@@ -76,7 +77,7 @@ export class Connections {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#max = options.maxConnections ?? 2;
+    this.max = options.maxConnections ?? 2;
     this.#chance = options.chance ?? (() => 0.5);
   }
 
@@ -134,7 +135,7 @@ export class Connections {
   }
 
   #isBusy(generation: Generation): boolean {
-    return generation.held >= this.#max;
+    return generation.held >= this.max;
   }
 
   /** Undefined where the patience ended first. */
@@ -200,7 +201,7 @@ export class Connections {
       query_timeout: this.#options.answerTimeoutMs ?? 20_000,
       ...address,
       ...(password === undefined ? {} : { password }),
-      max: this.#max,
+      max: this.max,
       connectionTimeoutMillis: this.#options.connectTimeoutMs ?? 5_000,
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,

@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import type { FaultInjector } from "@ghouls/core";
 import { noFaults } from "@ghouls/core";
 import { Connections, type ConnectionOptions, type Held } from "./connections.ts";
-import { LedgerError, classify, hasEnded, isNameRefused, isPlanStale } from "./errors.ts";
+import { LedgerError, classify, isNameRefused, isOfNoUse, isPlanStale } from "./errors.ts";
+import { OpenTransaction } from "./open-transaction.ts";
+import { Turns } from "./turns.ts";
 import { DEFAULT_SCHEMA, bindSchema, type Statement } from "../sql/statement.ts";
 
 export interface DatabaseOptions extends ConnectionOptions {
@@ -34,6 +36,8 @@ const TRIES = 4;
 /** The pool, the schema's name, and the one place where statements are sent and their failures are typed. */
 export class Database implements Executor {
   readonly schema: string;
+  /** Of those that hold a connection while other code than ours runs: one is left, where there are two, to what is short. */
+  readonly turns: Turns;
   readonly #connections: Connections;
   readonly #prepared: boolean | undefined;
   readonly #faults: FaultInjector;
@@ -49,6 +53,7 @@ export class Database implements Executor {
     this.#faults = options.faults ?? noFaults;
     this.#chance = options.chance ?? (() => 0.5);
     this.#connections = new Connections(options);
+    this.turns = new Turns(Math.max(1, this.#connections.max - 1));
   }
 
   /**
@@ -141,25 +146,31 @@ export class Database implements Executor {
    * @throws LedgerError `unknown` where the COMMIT's answer was lost, `defect` where COMMIT answered ROLLBACK
    */
   async transaction<T>(what: string, body: (executor: Executor) => Promise<T>): Promise<T> {
-    const held = await this.#begun(what);
-    let broken = true;
+    const open = await this.begin(what);
     try {
-      const value = await body({ run: (statement, values) => this.#send(held, statement, values) });
-      await this.#commit(held, what);
-      broken = false;
+      const value = await body({ run: (statement, values) => open.run(statement, values) });
+      await open.commit();
       return value;
     } catch (error) {
-      // A connection that is lost, or whose rollback fails, is thrown away with whatever it held.
-      broken =
-        isOfNoUse(error) ||
-        (await held.query("rollback").then(
-          () => false,
-          () => true,
-        ));
+      await open.rollback();
       throw error;
-    } finally {
-      held.release(broken);
     }
+  }
+
+  /**
+   * A transaction whose maker ends it.
+   * @param answerWithinMs how long an answer of it is waited for; as long as the driver waits where absent
+   * @param ended called once, when its connection has been given back
+   */
+  async begin(what: string, answerWithinMs?: number, ended?: () => void): Promise<OpenTransaction> {
+    return new OpenTransaction({
+      held: await this.#begun(what),
+      what,
+      faults: this.#faults,
+      send: (held, statement, values) => this.#send(held, statement, values),
+      answerWithinMs,
+      ended,
+    });
   }
 
   /**
@@ -187,21 +198,6 @@ export class Database implements Executor {
     }
   }
 
-  async #commit(held: Held, what: string): Promise<void> {
-    let tag: string;
-    try {
-      await this.#faults("ledger.before-commit", what);
-      tag = (await held.query("commit")).command;
-      await this.#faults("ledger.after-commit", what);
-    } catch (error) {
-      const { kind, sqlState } = classify(error, true);
-      throw new LedgerError(kind, `${what}: commit`, sqlState, error);
-    }
-    if (tag !== "COMMIT") {
-      throw new LedgerError("defect", `${what}: commit answered ${tag}`, undefined, undefined);
-    }
-  }
-
   #pause(attempt: number): Promise<void> {
     const milliseconds = 25 * 4 ** (attempt - 1) * (0.5 + this.#chance());
     return new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -210,12 +206,6 @@ export class Database implements Executor {
   async close(): Promise<void> {
     await this.#connections.close();
   }
-}
-
-/** Whether the connection of a failed statement is to be thrown away: it is lost, or has plans from before a migration. */
-function isOfNoUse(error: unknown): boolean {
-  if (!(error instanceof LedgerError)) return false;
-  return error.sqlState === undefined || hasEnded(error.sqlState) || isPlanStale(error.cause);
 }
 
 function isRepeatable(error: LedgerError): boolean {

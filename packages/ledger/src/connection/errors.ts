@@ -113,6 +113,16 @@ export function isPlanStale(error: unknown): boolean {
   );
 }
 
+/**
+ * Whether the connection of a failed statement is to be thrown away: it is lost, or has plans from before a migration.
+ * What is no answer of the server at all says that it is lost.
+ */
+export function isOfNoUse(error: unknown): boolean {
+  const sqlState = error instanceof LedgerError ? error.sqlState : sqlStateOf(error);
+  const cause = error instanceof LedgerError ? error.cause : error;
+  return sqlState === undefined || hasEnded(sqlState) || isPlanStale(cause);
+}
+
 /** The SQLSTATE of a driver's error; undefined where the connection was lost, which carries none. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;

@@ -62,7 +62,7 @@ select entry.ordinal, entry.completed_at from entry join counted on counted.run_
 const ENTRY_OF_CALL = readStatement(
   "journal.entry-of-call",
   `
-select j.ordinal, j.completed_at, j.token, j.outcome, j.result_digest
+select j.ordinal, j.completed_at, j.token, j.outcome, j.result_text, j.result_digest, j.tries
 from ghouls.journal j
 where j.tenant_id = $1 and j.run_id = $2 and j.epoch = $3 and j.scope = $4 and j.kind = $5 and j.name = $6 and j.nth = $7`,
 );
@@ -86,13 +86,30 @@ export async function appendEntryIfClaimed(
   claim: Claim,
   entry: NewEntry,
 ): Promise<{ ordinal: number; completedAt: Date } | null> {
-  const call = [entry.epoch, entry.scope, entry.kind, entry.name, entry.nth] as const;
+  const written = await appendOnce(executor, claim, entry);
+  if (written !== null) return written;
+  // Zero rows: fenced, or an earlier try of this very write was committed and its answer lost.
+  const present = await readEntryOfCall(executor, claim, entry);
+  const mine =
+    present !== null &&
+    present.token === claim.token &&
+    present.outcome === entry.outcome &&
+    present.resultDigest === entry.resultDigest;
+  return mine ? { ordinal: present.ordinal, completedAt: present.completedAt } : null;
+}
+
+/** The same where nothing of an earlier try can be there: null means that the claim is gone. */
+export async function appendOnce(
+  executor: Executor,
+  claim: Claim,
+  entry: NewEntry,
+): Promise<{ ordinal: number; completedAt: Date } | null> {
   const [written] = await executor.run(APPEND, [
     claim.tenantId,
     claim.runId,
     claim.seq,
     claim.token,
-    ...call,
+    ...callOf(entry),
     entry.outcome,
     entry.resultText,
     entry.resultDigest,
@@ -101,15 +118,36 @@ export async function appendEntryIfClaimed(
     entry.resultBytes,
     entry.closesIntent ?? false,
   ]);
-  if (written !== undefined) return appended(written);
-  // Zero rows: fenced, or an earlier try of this very write was committed and its answer lost.
-  const [present] = await executor.run(ENTRY_OF_CALL, [claim.tenantId, claim.runId, ...call]);
-  const mine =
-    present !== undefined &&
-    present["token"] === claim.token &&
-    present["outcome"] === entry.outcome &&
-    present["result_digest"] === entry.resultDigest;
-  return mine ? appended(present) : null;
+  return written === undefined ? null : appended(written);
+}
+
+/** What the journal has of a call. */
+export type EntryOfCall = Pick<
+  StoredEntry,
+  "ordinal" | "completedAt" | "token" | "outcome" | "resultText" | "resultDigest" | "tries"
+>;
+
+/** Null where it has nothing of it. */
+export async function readEntryOfCall(
+  executor: Executor,
+  run: Pick<Claim, "tenantId" | "runId">,
+  call: CallId,
+): Promise<EntryOfCall | null> {
+  const [row] = await executor.run(ENTRY_OF_CALL, [run.tenantId, run.runId, ...callOf(call)]);
+  if (row === undefined) return null;
+  const r = rows(row);
+  return {
+    ...appended(row),
+    token: r.text("token"),
+    outcome: r.text("outcome") as "ok" | "error",
+    resultText: r.textOrNull("result_text"),
+    resultDigest: r.textOrNull("result_digest"),
+    tries: r.number("tries"),
+  };
+}
+
+function callOf({ epoch, scope, kind, name, nth }: CallId): [number, string, string, string, number] {
+  return [epoch, scope, kind, name, nth];
 }
 
 function appended(row: Row): { ordinal: number; completedAt: Date } {

@@ -6,6 +6,8 @@ export interface Answer {
   readonly rows: Record<string, unknown>[];
   /** The command's tag, such as COMMIT or ROLLBACK. */
   readonly command: string;
+  /** Null where the command counts none. */
+  readonly rowCount: number | null;
 }
 
 export interface Question {
@@ -13,6 +15,8 @@ export interface Question {
   readonly values?: unknown[];
   /** Of the prepared statement; unnamed where absent. */
   readonly name?: string;
+  /** The protocol that takes one statement at a time, also where there are no values. */
+  readonly queryMode?: "extended";
 }
 
 /** A connection that is checked out. */

@@ -1,4 +1,14 @@
-import { surviveLostConnections, type OpenPool } from "./driver.ts";
+import { surviveLostConnections, type Answer, type OpenPool, type Question } from "./driver.ts";
+
+/** node-postgres's query of a client, as Neon's has it beside its promises. */
+interface QueryObject {
+  requiresPreparation(): boolean;
+}
+type QueryClass = new (
+  question: Question,
+  values: undefined,
+  done: (error: unknown, answer: Answer) => void,
+) => QueryObject;
 
 /**
  * Neon's driver: the protocol of PostgreSQL inside a WebSocket (Node's own). It is loaded only where it was chosen.
@@ -8,9 +18,25 @@ import { surviveLostConnections, type OpenPool } from "./driver.ts";
  */
 export async function neonPool(proxy: string | undefined): Promise<OpenPool> {
   const neon = await import("@neondatabase/serverless");
+  // Its node-postgres is older than `queryMode`, and would send a text without values by the protocol that takes many.
+  const { Query } = neon.Client as unknown as { readonly Query: QueryClass };
+  class ExtendedQuery extends Query {
+    override requiresPreparation(): boolean {
+      return true;
+    }
+  }
   class Client extends neon.Client {
     constructor(config?: ConstructorParameters<typeof neon.Client>[0]) {
       super(config);
+      const plain = this.query.bind(this) as (...args: unknown[]) => unknown;
+      const query = (...args: unknown[]) =>
+        isExtended(args[0])
+          ? new Promise<Answer>((resolve, reject) => {
+              const done = (error: unknown, answer: Answer) => (error ? reject(error) : resolve(answer));
+              plain(new ExtendedQuery(args[0] as Question, undefined, done));
+            })
+          : plain(...args);
+      this.query = query as typeof this.query;
       if (proxy === undefined) return;
       // Per connection, since neonConfig itself is of the whole process.
       this.neonConfig.wsProxy = proxy;
@@ -28,4 +54,8 @@ export async function neonPool(proxy: string | undefined): Promise<OpenPool> {
     surviveLostConnections(pool);
     return pool;
   };
+}
+
+function isExtended(question: unknown): question is Question {
+  return typeof question === "object" && question !== null && "queryMode" in question;
 }
