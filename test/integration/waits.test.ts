@@ -107,7 +107,20 @@ const deadlined = workflow({
   run: (ctx) => ctx.waitForSignal("never"),
 });
 
-const workflows = [asks, quorum, sleeps, listens, first, both, retries, races, counts, deadlined];
+const says = workflow({
+  ...base,
+  name: "says",
+  run: async (ctx) => {
+    await ctx.step("one", step("one"));
+    ctx.log.info("before the first sleep");
+    await ctx.sleep("1h", { name: "first" });
+    ctx.log.info("between the sleeps");
+    await ctx.sleep("1h", { name: "second" });
+    ctx.log.info("after the second");
+    return ctx.step("two", step("two"));
+  },
+});
+const workflows = [says, asks, quorum, sleeps, listens, first, both, retries, races, counts, deadlined];
 const world = await testWorld({ workflows });
 beforeEach(() => {
   calls.length = 0;
@@ -201,6 +214,19 @@ describe("a consent", () => {
     });
     await world.drain();
     expect(await world.view(second)).toMatchObject({ status: "DONE", output: { outcome: "GRANTED" } });
+  });
+});
+
+describe("a log", () => {
+  it("has what the code says between a wait and what comes next, once", async () => {
+    world.logged.length = 0;
+    const { runId } = await world.submit("says");
+    await world.drain();
+    await world.later(3_601);
+    await world.later(3_601);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE" });
+    const said = world.logged.map(({ message }) => message).filter((line) => /sleep|second/.test(line));
+    expect(said).toEqual(["before the first sleep", "between the sleeps", "after the second"]);
   });
 });
 

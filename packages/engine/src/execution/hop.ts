@@ -51,6 +51,7 @@ export class Hop {
   readonly #inFlight: InFlight;
   readonly #effects: Effects;
   readonly #arms: readonly OpenArm[];
+  readonly #seen: number;
   #now: Date;
   #live = false;
   #disagrees = false;
@@ -71,6 +72,7 @@ export class Hop {
     this.#journal = material.journal;
     this.#effects = material.effects;
     this.#arms = material.arms;
+    this.#seen = material.seen;
     this.#deps = deps;
     this.#invocation = invocation;
     this.#held = held;
@@ -209,8 +211,8 @@ export class Hop {
 
   #invoke(input: unknown): void {
     const refuse = (end: HopEnd) => this.#word.refuse(end);
-    // What comes after the whole journal is no replay, though nothing has started yet.
-    const hasReplayed = () => this.#calls.closed() >= this.#journal.length;
+    // What comes after an entry that no earlier hop has gone on from is no replay, though nothing has started yet.
+    const isNew = () => this.#live || this.#journal.length === 0 || this.#calls.closed() > this.#seen;
     const asking = new Asking({
       epoch: this.#claim.epoch,
       hop: this,
@@ -248,10 +250,9 @@ export class Hop {
       held: this.#held,
       log: this.#log,
       abortSignal: this.#word.signal,
-      // What a replay says was said by an earlier hop; where there is no journal, nothing is a replay.
-      isLive: () => this.#live || this.#journal.length === 0,
+      isNew,
       now: () => this.#now,
-      stream: (channel, chunk) => this.#streaming.say(channel, chunk, hasReplayed, refuse),
+      stream: (channel, chunk) => this.#streaming.say(channel, chunk, isNew, refuse),
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);

@@ -113,7 +113,7 @@ export async function loadJournal(
 }
 
 /** Whether its result is a function's, which passed the codec as a whole. */
-function isOfFunction(kind: CallKind): boolean {
+export function isOfFunction(kind: CallKind): boolean {
   return kind === "step" || kind === "transaction";
 }
 
@@ -196,22 +196,21 @@ function emptied(entry: StoredEntry): null {
 }
 
 /**
- * Compares a journal with the checkpoint that the hop before left.
+ * Compares a journal with the checkpoint that the hop before left, and answers how many entries that had.
  * @throws DisagreementError for a checkpoint that is missing, of another workflow, or not a prefix of the journal
  */
 export function verifyCheckpoint(
   claim: Pick<ClaimedRun, "checkpointGeneration" | "workflow" | "journalStart">,
   checkpoint: Checkpoint | null,
   journal: readonly JournalItem[],
-): void {
+): number {
   const name = `checkpoint ${claim.checkpointGeneration}`;
   if (checkpoint === null) throw new DisagreementError(`${name} is missing`);
   if (checkpoint.workflowDigest !== claim.workflow.digest)
     throw new DisagreementError(`${name} is of another workflow digest`);
-  if (
-    checkpoint.journalDigest !==
-    journalDigest(journal.slice(0, checkpoint.journalLength - claim.journalStart))
-  ) {
+  const length = checkpoint.journalLength - claim.journalStart;
+  if (checkpoint.journalDigest !== journalDigest(journal.slice(0, length))) {
     throw new DisagreementError(`${name} disagrees with the journal`);
   }
+  return length;
 }

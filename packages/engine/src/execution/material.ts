@@ -4,7 +4,7 @@ import type { ExecutionDeps } from "./deps.ts";
 import { loadEffects, type Effects } from "./effects.ts";
 import { loadRetries, type Retries } from "./retries.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
-import { loadJournal, verified, verifyCheckpoint, type LoadedEntry } from "./loaded-journal.ts";
+import { isOfFunction, loadJournal, verified, verifyCheckpoint, type LoadedEntry } from "./loaded-journal.ts";
 
 /** What a hop starts from, checked. */
 export interface Material {
@@ -14,6 +14,8 @@ export interface Material {
   readonly retries: Retries;
   /** What stands open of the waits of earlier hops. */
   readonly arms: readonly OpenArm[];
+  /** Entries of the journal that an earlier hop has gone on from; what came since, nobody's code has seen. */
+  readonly seen: number;
 }
 
 /**
@@ -29,8 +31,10 @@ export async function loadMaterial(
     claim.journalLength === claim.journalStart
       ? []
       : await loadJournal(claim, await deps.ledger.journal.read(claim, claim.journalStart), deps.codec);
+  let seen = journal.findLastIndex(({ kind }) => isOfFunction(kind)) + 1;
   if (claim.checkpointGeneration !== null) {
-    verifyCheckpoint(claim, await deps.ledger.checkpoints.read(claim, claim.checkpointGeneration), journal);
+    const checkpoint = await deps.ledger.checkpoints.read(claim, claim.checkpointGeneration);
+    seen = Math.max(seen, verifyCheckpoint(claim, checkpoint, journal));
   }
   const { tenantId, runId } = claim;
   const inputText = await verified(claim.inputText, claim.inputDigest, "the input", (stored) =>
@@ -45,7 +49,7 @@ export async function loadMaterial(
     // A hop that was lost may have started children before any checkpoint.
     claim.seq === 1 ? [] : deps.ledger.arms.openOfRun(claim),
   ]);
-  return { input: input.value, journal, effects, retries, arms };
+  return { input: input.value, journal, effects, retries, arms, seen };
 }
 
 export function isMaterial(loaded: Material | HopEnd): loaded is Material {

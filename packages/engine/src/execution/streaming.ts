@@ -1,8 +1,7 @@
 import { MAX_CHUNK_BYTES, describeFailure, type LiveEvent, type LiveStream, type Logger } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import { isCallName, notAName } from "./call-name.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
-
-const MAX_CHANNEL = 200;
 
 /** Of this process: hops that are carried at the same time count together. */
 let lastNumber = 0;
@@ -22,20 +21,17 @@ export class Streaming {
   }
 
   /**
-   * @param hasReplayed whether this is no replay any more, which would say again what was said
+   * @param isNew whether no earlier hop has said it
    * @param refuse told of a call that is wrong, in a replay as well
    */
-  say(channel: unknown, chunk: unknown, hasReplayed: () => boolean, refuse: (end: HopEnd) => void): void {
+  say(channel: unknown, chunk: unknown, isNew: () => boolean, refuse: (end: HopEnd) => void): void {
     if (this.#over) return;
-    if (!isChannel(channel))
-      return refuse(
-        refusal("invalid_call", `the channel of ctx.stream is a text of 1 to ${MAX_CHANNEL} characters`),
-      );
+    if (!isCallName(channel)) return refuse(refusal("invalid_call", notAName("channel of ctx.stream")));
     if (typeof chunk !== "string")
       return refuse(
         refusal("invalid_call", `ctx.stream("${channel}", …) takes a text: write JSON.stringify(value)`),
       );
-    if (!hasReplayed()) return;
+    if (!isNew()) return;
     // UTF-8 has at least one byte for each unit, so a long one need not be counted.
     if (chunk.length > MAX_CHUNK_BYTES || Buffer.byteLength(chunk) > MAX_CHUNK_BYTES)
       return this.#warn("a chunk of ctx.stream is too large, and was dropped", {
@@ -68,14 +64,4 @@ export class Streaming {
     this.#warned = true;
     this.#log.warn(message, fields);
   }
-}
-
-function isChannel(channel: unknown): channel is string {
-  return (
-    typeof channel === "string" &&
-    channel !== "" &&
-    channel.length <= MAX_CHANNEL &&
-    !channel.includes("\0") &&
-    channel.isWellFormed()
-  );
 }

@@ -34,7 +34,8 @@ export interface ContextSource {
   readonly held: Held;
   readonly log: Logger;
   readonly abortSignal: AbortSignal;
-  isLive(): boolean;
+  /** Whether what the code says was not said by an earlier hop. */
+  isNew(): boolean;
   /** Completion time of the last resolved entry. */
   now(): Date;
   stream(channel: string, chunk: string): void;
@@ -155,7 +156,7 @@ function whileLive(source: ContextSource): Logger {
   const only =
     (level: keyof Logger): Logger["info"] =>
     (message, fields) => {
-      if (source.isLive()) source.log[level](message, fields);
+      if (source.isNew()) source.log[level](message, fields);
     };
   return { debug: only("debug"), info: only("info"), warn: only("warn"), error: only("error") };
 }
