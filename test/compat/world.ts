@@ -32,6 +32,9 @@ export async function databaseAt(number: number): Promise<EmptyDatabase> {
   return db;
 }
 
+/** With it the application may delete: ends of children that their parents know. */
+const CHILDREN = 10;
+
 /** Applies the migrations after one number, up to another. */
 export async function migrateOn(db: EmptyDatabase, from: number, to: number): Promise<void> {
   for (const migration of MIGRATIONS.filter(({ number }) => number > from && number <= to)) {
@@ -40,6 +43,7 @@ export async function migrateOn(db: EmptyDatabase, from: number, to: number): Pr
   }
   await db.migrator(`grant usage on schema ghouls to ${APPLICATION.name}`);
   await db.migrator(`grant select, insert, update on all tables in schema ghouls to ${APPLICATION.name}`);
+  if (to >= CHILDREN) await db.migrator(`grant delete on ghouls.child_ends to ${APPLICATION.name}`);
 }
 
 export async function advance(db: EmptyDatabase, seconds: number): Promise<void> {

@@ -88,7 +88,16 @@ const run = (
   body: (ctx: WorkflowContext) => Promise<unknown>,
 ) => workflow({ name, version: 1, onWorkerLoss, input: z.unknown(), module: import.meta.url, run: body });
 
+const kid = run("kid", "resume", (ctx) => ctx.step("kid", (step) => act(ctx, "kid", step)));
+
 export const WORKFLOWS = [
+  kid,
+  run("parent", "resume", async (ctx) => {
+    await ctx.step("before", (step) => act(ctx, "before", step));
+    const { outcome, runId } = await ctx.child(kid, null);
+    await ctx.step("after", (step) => act(ctx, "after", step));
+    return { outcome, runId };
+  }),
   run("three", "resume", three),
   run("three-or-fail", "fail", three),
   workflow({

@@ -91,6 +91,13 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
     "keeps: the attempt has a look that is near, and whoever parked had a claim, or the reconciler calls it",
   "attempts.askToCancel": "keeps: a look that is due is open, and only the reconciler calls it",
   "attempts.change": "opens",
+  "children.startIfClaimed":
+    "keeps: a claim is open, and what it starts has a publication in the same commit",
+  "children.ends": "reads",
+  "children.tellParent":
+    "keeps: the end of a child has a look that is due, and only whoever has written or found it calls it",
+  "children.toCancel": "reads",
+  "children.cancel": "keeps: an item that is due is open, and only the reconciler calls it",
   "attempts.keepContradiction": "keeps: it asks for a person, and no pass looks after that",
   "evidence.reject": "keeps: evidence is part of nothing",
   "workflows.record": "keeps: it belongs to the deployment and to no run",
