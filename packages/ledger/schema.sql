@@ -108,9 +108,7 @@ create table ghouls.child_ends ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
   parent_run_id uuid not null,
-  ended_at timestamp with time zone not null,
-  next_look_at timestamp with time zone not null,
-  looks integer not null default 0
+  ended_at timestamp with time zone not null
 );
 create table ghouls.consent_decisions ( -- r, owner migrator
   tenant_id text not null,
@@ -489,7 +487,6 @@ alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY 
 alter table ghouls.checkpoints add constraint checkpoints_generation_check CHECK ((generation >= 1));
 alter table ghouls.checkpoints add constraint checkpoints_pkey PRIMARY KEY (tenant_id, run_id, generation);
 alter table ghouls.checkpoints add constraint checkpoints_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
-alter table ghouls.child_ends add constraint child_ends_looks_check CHECK ((looks >= 0));
 alter table ghouls.child_ends add constraint child_ends_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.consent_decisions add constraint consent_decisions_comment CHECK (((comment_text IS NULL) OR (comment_digest IS NOT NULL)));
 alter table ghouls.consent_decisions add constraint consent_decisions_pkey PRIMARY KEY (tenant_id, run_id, consent_id, subject);
@@ -597,7 +594,7 @@ CREATE UNIQUE INDEX attempts_of_call ON ghouls.attempts USING btree (tenant_id, 
 CREATE UNIQUE INDEX attempts_pkey ON ghouls.attempts USING btree (tenant_id, run_id, attempt_id);
 CREATE UNIQUE INDEX audit_pkey ON ghouls.audit USING btree (tenant_id, run_id, audit_id);
 CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_id, run_id, generation);
-CREATE INDEX child_ends_due ON ghouls.child_ends USING btree (next_look_at, run_id);
+CREATE INDEX child_ends_due ON ghouls.child_ends USING btree (ended_at, run_id);
 CREATE UNIQUE INDEX child_ends_pkey ON ghouls.child_ends USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX consent_decisions_pkey ON ghouls.consent_decisions USING btree (tenant_id, run_id, consent_id, subject);
 CREATE UNIQUE INDEX consents_consent_id_key ON ghouls.consents USING btree (consent_id);
@@ -744,8 +741,8 @@ CREATE OR REPLACE FUNCTION ghouls.tell_parent()
  LANGUAGE plpgsql
 AS $function$
 begin
-  insert into ghouls.child_ends (tenant_id, run_id, parent_run_id, ended_at, next_look_at)
-    values (new.tenant_id, new.run_id, new.parent_run_id, new.finished_at, ghouls.clock())
+  insert into ghouls.child_ends (tenant_id, run_id, parent_run_id, ended_at)
+    values (new.tenant_id, new.run_id, new.parent_run_id, new.finished_at)
     on conflict (tenant_id, run_id) do nothing;
   return null;
 end
@@ -793,7 +790,7 @@ grant insert, select, update on table arms to application;
 grant insert, select, update on table attempts to application;
 grant insert, select on table audit to application;
 grant insert, select on table checkpoints to application;
-grant delete, insert, select, update on table child_ends to application;
+grant delete, insert, select on table child_ends to application;
 grant insert, select on table consent_decisions to application;
 grant insert, select, update on table consents to application;
 grant insert, select, update on table containment_items to application;

@@ -70,9 +70,9 @@ from (
   order by t.next_look_at
   limit 1)
   union all
-  (select e.next_look_at
+  (select e.ended_at
   from ghouls.child_ends e
-  order by e.next_look_at
+  order by e.ended_at
   limit 1)
   union all
   (select run.deadline_at

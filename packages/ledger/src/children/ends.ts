@@ -15,40 +15,16 @@ export interface ChildEnd extends RunKey {
 const DUE = readStatement(
   "children.due",
   `
-select e.tenant_id, e.run_id, e.parent_run_id, ${microsOf("e.next_look_at")}
+select e.tenant_id, e.run_id, e.parent_run_id, ${microsOf("e.ended_at")}
 from ghouls.child_ends e
-where e.next_look_at <= ghouls.clock() and ${behind("e.next_look_at", "e.run_id", 2)}
-order by e.next_look_at, e.run_id
+where ${behind("e.ended_at", "e.run_id", 2)}
+order by e.ended_at, e.run_id
 limit $1`,
-);
-
-/** Whether the parent, which is locked, still waits for this end, or contains it. */
-const AWAITED = readStatement(
-  "children.awaited",
-  `
-select exists (
-  select from ghouls.runs child
-  join ghouls.arms arm on arm.tenant_id = child.tenant_id and arm.run_id = child.parent_run_id and arm.arm_id = child.parent_arm_id
-  where child.tenant_id = $1 and child.run_id = $2 and arm.closed_at is null
-) or exists (
-  select from ghouls.containment_items i
-  where i.tenant_id = $1 and i.run_id = $3 and i.kind = 'child' and i.key = $2::uuid::text and i.acknowledged_at is null
-) as awaited`,
 );
 
 const FORGET = writeStatement(
   "children.forget-end",
   `delete from ghouls.child_ends e where e.tenant_id = $1 and e.run_id = $2 returning e.run_id`,
-);
-
-/** Its parent works, or is quarantined: its next park finds the end, or its clearance does. */
-const LATER = writeStatement(
-  "children.look-later",
-  `
-update ghouls.child_ends e
-set looks = e.looks + 1, next_look_at = ghouls.clock() + least(600, 5 * power(2, least(e.looks, 8))) * interval '1 second'
-where e.tenant_id = $1 and e.run_id = $2
-returning e.looks`,
 );
 
 /** Children that are to be cancelled with their parent, and that nobody has cancelled yet. */
@@ -84,8 +60,9 @@ export interface ToldParent {
 }
 
 /**
- * Tells a parent of a child's end (design.md §3, Children): acknowledges the child's item, brings the parent back where it
- * waits, and forgets the end once nothing waits for it. Locks the parent alone: the child's end is committed, and final.
+ * Tells a parent of a child's end (design.md §3, Children): acknowledges the child's item, and brings the parent back where
+ * it waits. Whatever the parent does after its lock sees the end by itself: the park of one that works, the clearance of one
+ * that is quarantined. So it is told once. Locks the parent alone: the child's end is committed, and final.
  */
 export async function tellParent(
   database: Database,
@@ -101,9 +78,7 @@ export async function tellParent(
         ? await endRunIfContained(transaction, parent)
         : null;
     const resumption = open ? await resumeIfClosed(transaction, parent, publisherGraceSeconds) : null;
-    const [awaited] = await transaction.run(AWAITED, [tenantId, runId, parentRunId]);
-    const keep = open && awaited !== undefined && rows(awaited).boolean("awaited");
-    await transaction.run(keep ? LATER : FORGET, [tenantId, runId]);
+    await transaction.run(FORGET, [tenantId, runId]);
     return { resumption, ended };
   });
 }

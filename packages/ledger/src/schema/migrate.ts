@@ -45,7 +45,7 @@ grant select, insert, update on ${schema}.consents to ${role};
 grant select, insert on ${schema}.consent_decisions to ${role};
 grant select, insert, update on ${schema}.signals to ${role};
 grant select, insert, update on ${schema}.attempts to ${role};
-grant select, insert, update, delete on ${schema}.child_ends to ${role};
+grant select, insert, delete on ${schema}.child_ends to ${role};
 grant select, insert on ${schema}.evidence to ${role};
 grant select, insert on ${schema}.audit to ${role};
 grant select, update (last_used_at) on ${schema}.api_keys to ${role};

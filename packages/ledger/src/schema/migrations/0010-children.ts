@@ -34,20 +34,18 @@ create table ghouls.child_ends (
   run_id uuid not null,
   parent_run_id uuid not null,
   ended_at timestamptz not null,
-  next_look_at timestamptz not null,
-  looks integer not null default 0 check (looks >= 0),
   primary key (tenant_id, run_id)
 );
 comment on table ghouls.child_ends is
   'Children that have ended, until their parents know. Written under the lock of the child alone, so it has no reference to either.';
-create index child_ends_due on ghouls.child_ends (next_look_at, run_id);
+create index child_ends_due on ghouls.child_ends (ended_at, run_id);
 
 create function ghouls.tell_parent() returns trigger
   language plpgsql
   as $function$
 begin
-  insert into ghouls.child_ends (tenant_id, run_id, parent_run_id, ended_at, next_look_at)
-    values (new.tenant_id, new.run_id, new.parent_run_id, new.finished_at, ghouls.clock())
+  insert into ghouls.child_ends (tenant_id, run_id, parent_run_id, ended_at)
+    values (new.tenant_id, new.run_id, new.parent_run_id, new.finished_at)
     on conflict (tenant_id, run_id) do nothing;
   return null;
 end
