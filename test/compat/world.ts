@@ -94,6 +94,7 @@ export function inhabit(
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),
     decisionSources: {},
     queues: ["runs"],
+    capacities: {},
     delegation: {
       services: {},
       egress: createDirectEgress({ services: {}, origins: [] }),

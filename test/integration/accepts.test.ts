@@ -52,7 +52,7 @@ function build(name: string, digests: Readonly<Record<string, Version>>) {
       }),
     })),
   );
-  const announce = createAnnouncement({ ledger, registry, build: name });
+  const announce = createAnnouncement({ ledger, registry, capacities: {}, build: name });
   const parts = { ...world.deps, registry, queue: world.queue, announce, route: undefined, queues: ["runs"] };
   const admission = createAdmission(parts);
   return {

@@ -111,6 +111,7 @@ export interface WorldOptions {
   readonly beforeOpening?: BeforeOpening;
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   readonly services?: Readonly<Record<string, AnyService>>;
+  readonly capacities?: Readonly<Record<string, number>>;
   /** Origins that these may have. */
   readonly origins?: readonly string[];
   /** The digest of each workflow: its name and version where absent. */
@@ -137,11 +138,12 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const log = recorder(logged);
   const ids = { next: () => randomUUID() };
   const publisher = new Publisher({ ledger, queue, faults, log });
+  const capacities = options.capacities ?? {};
   const admission = createAdmission({
     ledger,
     queue,
     registry,
-    announce: createAnnouncement({ ledger, registry, build: "build-1" }),
+    announce: createAnnouncement({ ledger, registry, capacities, build: "build-1" }),
     codec,
     ids,
     faults,
@@ -163,6 +165,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     publisher,
     decisionSources: options.decisionSources ?? {},
     queues: ["runs", "rites"],
+    capacities,
     delegation: {
       services: options.services ?? {},
       egress: createDirectEgress({ services: options.services ?? {}, origins: options.origins ?? [] }),
@@ -178,6 +181,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     settings: {
       ...DEFAULT_EXECUTION_SETTINGS,
       replayPatienceMs: 200,
+      reservePollMs: 20,
       ...options.settings,
     },
   };

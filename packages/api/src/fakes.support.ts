@@ -78,6 +78,7 @@ const VIEW: wire.RunView = {
   output: { greeting: "Hello, world." },
   error: null,
   waits: [],
+  reservations: [],
   containment: [],
 };
 

@@ -9,6 +9,8 @@ export {
   type Authenticator,
   type ChildOptions,
   type ChildResult,
+  type ReserveOptions,
+  type ReserveResult,
   type Codec,
   type ConsentOptions,
   type ConsentResult,

@@ -51,6 +51,8 @@ function inWords(wait: wire.OpenWait, about: Circumstances): string {
       return `the child "${wait.name}" (run ${wait.childRunId})`;
     case "sleep":
     case "step":
+    case "reserve":
+    case "release":
       return `the ${wait.kind === "sleep" ? "timer" : "next try of step"} "${wait.name}"${until}; move the clock with ghouls.clock.advance`;
   }
 }

@@ -6,7 +6,7 @@ export type HopEnd =
   | { readonly kind: "returned"; readonly output: unknown }
   | { readonly kind: "failed"; readonly failure: RunFailure }
   /** The invocation or the process ends before the run does: the next hop goes on from the journal. */
-  | { readonly kind: "yielded"; readonly why: "time" | "drain" }
+  | { readonly kind: "yielded"; readonly why: "time" | "drain" | "units" }
   /**
    * It waits for an earlier claim to be over, or for its own to be, before it asks about an effect; for a build that has its
    * workflow; or for a codec that is out of order.

@@ -21,6 +21,7 @@ import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { Rehearsal, Unanswered } from "./rehearsal.ts";
 import type { Persistence } from "./persist.ts";
+import { Reservations, type Turn } from "./reservations.ts";
 import { NextTries } from "./next-tries.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
@@ -47,6 +48,7 @@ export class Hop {
   readonly #calls = new Calls();
   readonly #nextTries: NextTries;
   readonly #inFlight: InFlight;
+  readonly #reservations: Reservations;
   readonly #effects: Effects;
   readonly #arms: readonly OpenArm[];
   #now: Date;
@@ -92,6 +94,17 @@ export class Hop {
       onPause: (error) => this.#log.warn("the ledger is out of reach; a result waits", { kind: error.kind }),
     };
     this.#writer = new JournalWriter(claim, material.journal, deps, this.#persistence);
+    this.#reservations = new Reservations({
+      claim,
+      deps,
+      invocation,
+      inFlight: this.#inFlight,
+      writer: this.#writer,
+      persistence: this.#persistence,
+      hasEnded: () => this.#end !== undefined,
+      mayWrite: () => this.#mayWrite,
+      openCalls: () => this.#calls.openCalls(),
+    });
   }
 
   /**
@@ -105,6 +118,11 @@ export class Hop {
   ): Promise<HopEnd> {
     this.#invoke(input);
     await this.#replay();
+    const mismatch = this.#disagrees ? undefined : this.#reservations.mismatch();
+    if (mismatch !== undefined) {
+      this.#refused = true;
+      this.#decide(mismatch);
+    }
     if (beforeLive !== undefined && !this.#disagrees && !this.#refused && this.#mayWrite) {
       const stopped = await whatStops(() => beforeLive((wanted) => this.#openWithin(wanted)));
       if (stopped !== undefined) {
@@ -114,7 +132,8 @@ export class Hop {
       }
     }
     this.#live = true;
-    for (const call of this.#calls.openCalls()) call.start();
+    if (this.#end === undefined) this.#reservations.goLive();
+    for (const call of this.#calls.openCalls()) this.#begin(call);
     const end = await this.#carryOn();
     this.#nextTries.stop();
     this.#tellOfDropped(end);
@@ -212,6 +231,8 @@ export class Hop {
       services: this.#deps.delegation.services,
       registry: this.#deps.registry,
       queues: this.#deps.queues,
+      capacities: this.#deps.capacities,
+      reservations: this.#reservations,
       calls: this.#calls,
       now: () => this.#now,
       hasEnded: () => this.#end !== undefined,
@@ -225,13 +246,16 @@ export class Hop {
         this.#decide(end);
       },
       opened: (call) => {
-        if (this.#live) call.start();
+        if (this.#live) this.#begin(call);
         this.#wake.resolve();
       },
       start: (call, run) => {
         if (this.#end !== undefined && !this.#mayStart(this.#end, call)) return;
         const refused = this.#inFlight.start(call, run);
         if (refused !== undefined) this.#decide(refused);
+      },
+      startReserve: (call) => {
+        if (this.#end === undefined) this.#reservations.start(call);
       },
       startChild: (call, child) => {
         if (this.#end !== undefined && !this.#mayStart(this.#end, call)) return;
@@ -252,10 +276,15 @@ export class Hop {
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);
-    standIn({ hop: this, scope: "", step: undefined }, body).then(
+    standIn({ hop: this, scope: "", step: undefined, held: undefined }, body).then(
       (output) => this.#decide({ kind: "returned", output }),
       (error: unknown) => this.#decide(failureOf(error)),
     );
+  }
+
+  /** Starts a call, unless what it stands in is to be held first. */
+  #begin(call: OpenCall): void {
+    if (!this.#reservations.holdsBack(call)) call.start();
   }
 
   #decide(end: HopEnd): void {
@@ -265,6 +294,7 @@ export class Hop {
     if (end.kind !== "returned" && !handsOver(end)) {
       this.#abort.abort(new DOMException("the run does not go on here", "AbortError"));
     }
+    this.#reservations.stop();
     this.#wake.resolve();
   }
 
@@ -289,6 +319,7 @@ export class Hop {
 
   async #carryOn(): Promise<HopEnd> {
     for (;;) {
+      if (this.#end === undefined) this.#reservations.startReleases();
       const finished = this.#inFlight.takeFinished();
       if (finished !== undefined) {
         await this.#keep(finished);
@@ -298,8 +329,10 @@ export class Hop {
         this.#decide({ kind: "parked", standing: this.#calls.openCalls() });
       } else if (!this.#inFlight.hasFinished() && !(this.#end !== undefined && this.#inFlight.isEmpty())) {
         const impatient = setTimeout(() => this.#tellOfStandstill(), this.#deps.settings.overdueAfterMs);
+        const outOfTime = this.#yieldsInTime();
         await this.#wake.promise;
         clearTimeout(impatient);
+        clearTimeout(outOfTime);
         this.#wake = deferred();
       }
     }
@@ -312,6 +345,7 @@ export class Hop {
       still: () =>
         this.#end === undefined &&
         this.#inFlight.isEmpty() &&
+        !this.#reservations.hold() &&
         this.#calls.openCalls().length > 0 &&
         this.#calls.openCalls().every(({ wait }) => wait !== undefined),
       asked: () => this.#calls.asked(),
@@ -320,6 +354,20 @@ export class Hop {
       restMs: settings.parkRestMs,
       patienceMs: settings.replayPatienceMs,
     });
+  }
+
+  /** A hop that holds units does not park: what it waits for may take longer than its invocation. */
+  #yieldsInTime(): ReturnType<typeof setTimeout> | undefined {
+    if (this.#end !== undefined || !this.#reservations.hold() || !this.#inFlight.isEmpty()) return undefined;
+    const { residentReserveMs, settleReserveMs } = this.#deps.settings;
+    const tries = this.standingTries().map(({ wait }) => wait?.dueAt?.getTime() ?? 0);
+    if (tries.length > 0 && residentReserveMs === 0) {
+      const dueAt = new Date(Math.min(...tries));
+      return setTimeout(() => this.#decide({ kind: "given_back", dueAt, why: "its next try is due later" }));
+    }
+    const why = tries.length > 0 ? "units" : "time";
+    const restMs = Math.max(0, this.#invocation.remainingMs() - settleReserveMs);
+    return setTimeout(() => this.#decide({ kind: "yielded", why }), Math.min(restMs, 2 ** 31 - 1));
   }
 
   /** No step runs, and no branch stands in a wait: the code waits for something that nobody journals, perhaps for ever. */
@@ -350,6 +398,7 @@ export class Hop {
   async #keep({ call, end, tookMs }: FinishedCall): Promise<void> {
     if (end.outcome === "stops") return this.#decide(end.end);
     if (end.outcome === "abandoned" || end.outcome === "stands") return;
+    if (end.outcome === "asks" || end.outcome === "releases") return this.#takeTurn(call, end);
     if (end.outcome === "later")
       return this.#nextTries.again(
         call,
@@ -367,6 +416,23 @@ export class Hop {
     }
     this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);
     await comeToRest();
+  }
+
+  /** Asks the ledger for units, or gives them back, between the results that are journaled. */
+  async #takeTurn(call: OpenCall, turn: Turn): Promise<void> {
+    const answer = await this.#reservations.turn(call, turn);
+    switch (answer.kind) {
+      case "nothing":
+        return;
+      case "stops":
+        return this.#decide(answer.end);
+      case "retaken":
+        for (const one of answer.heldBack) this.#begin(one);
+        return;
+      case "journaled":
+        this.#resolve(call, "ok", answer.text, 1, answer.completedAt);
+        return comeToRest();
+    }
   }
 
   /** The result of a fenced worker is evidence, and nothing else. */
@@ -388,6 +454,7 @@ export class Hop {
     this.#now = completedAt;
     // User code gets what a replay would give it: the value by way of its JSON text.
     const value: unknown = text === null ? undefined : JSON.parse(text);
+    this.#reservations.resolved(call, value, this.#live);
     const received = call.wait?.receive;
     if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));
     else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure));

@@ -8,9 +8,10 @@ import type { HopEnd } from "./hop-end.ts";
 import { liveStep, whyNotNow } from "./live-step.ts";
 import type { NextTries } from "./next-tries.ts";
 import type { OnceEnd } from "./once-step.ts";
+import type { Turn } from "./reservations.ts";
 
-/** What became of a call that was carried out: a step's end, or that it stands in its wait from now on. */
-export type CallEnd = OnceEnd | { readonly outcome: "stands" };
+/** What became of a call that was carried out: a step's end, or that it stands in its wait from now on; or whose turn it is. */
+export type CallEnd = OnceEnd | { readonly outcome: "stands" } | Turn;
 
 /** A call that was carried out, such as a step whose function has returned or thrown. */
 export interface FinishedCall {
@@ -55,7 +56,7 @@ export class InFlight {
     call.wait = undefined;
     const log = deps.logFor(claim);
     const step = { call: call.id, claim, run, options, hopSignal, log, effects, triesBefore, invocation };
-    const where = { hop: this.#hop, scope: call.id.scope, step: call.id.name };
+    const where = { hop: this.#hop, scope: call.id.scope, step: call.id.name, held: undefined };
     this.track(
       call,
       standIn(where, () => liveStep(step, deps)),

@@ -65,6 +65,7 @@ function executionOf(runtime: Runtime): ExecutionDeps {
     decisionSources: runtime.config.decisionSources,
     delegation: runtime.delegation,
     queues: Object.keys(runtime.config.queues),
+    capacities: runtime.config.capacities,
     logFor: ({ runId, seq }) =>
       logWith({
         runId,

@@ -8,6 +8,7 @@ import { waits } from "./0007-waits.ts";
 import { starts } from "./0008-starts.ts";
 import { attempts } from "./0009-attempts.ts";
 import { children } from "./0010-children.ts";
+import { reservations } from "./0011-reservations.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   starts,
   attempts,
   children,
+  reservations,
 ];
