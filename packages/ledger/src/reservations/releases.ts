@@ -4,7 +4,10 @@ import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 import { journaled, type Journaled } from "./takes.ts";
 
-/** The end of a body, with what it held: one statement, because only this very claim has written the row. */
+/**
+ * The end of a body, with what it held: one statement, because only this very claim has written the row. There is none where
+ * the body had come to its end in an earlier hop, which did not write it any more.
+ */
 const RELEASE = writeStatement(
   "reservations.release",
   `
@@ -19,9 +22,10 @@ with ${heldBy(CLAIM_STATES)}, released as (
   insert into ghouls.journal (tenant_id, run_id, ordinal, epoch, scope, kind, name, nth, outcome, tries, seq, token, started_at,
     completed_at)
   select held.tenant_id, held.run_id, held.journal_length + 1, $5, $9, 'release', $7, $10, 'ok', 1, held.seq, held.token,
-    date_trunc('milliseconds', released.held_at), date_trunc('milliseconds', ghouls.clock())
+    date_trunc('milliseconds', coalesce(released.held_at, ghouls.clock())), date_trunc('milliseconds', ghouls.clock())
   from held
-  join released on released.tenant_id = held.tenant_id and released.run_id = held.run_id
+  left join released on released.tenant_id = held.tenant_id and released.run_id = held.run_id
+  on conflict (tenant_id, run_id, epoch, scope, kind, name, nth) do nothing
   returning tenant_id, run_id, ordinal, completed_at
 ), counted as (
   update ghouls.runs run

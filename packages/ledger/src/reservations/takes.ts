@@ -147,7 +147,7 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
   from judged
   left join entry on entry.run_id = judged.run_id
   where run.tenant_id = judged.tenant_id and run.run_id = judged.run_id and judged.answer in ('taken', 'over', 'waits')
-    and not (judged.answer = 'waits' and judged.stood = 'WAITING')
+    and (judged.answer <> 'waits' or judged.stood is null)
   returning run.run_id
 )
 select judged.answer, entry.ordinal, entry.completed_at
