@@ -172,7 +172,7 @@ describe("what a workflow gets", () => {
         const got = await ctx.reserve("licences", { units: 2 }, () =>
           ctx.step("convert", async () => {
             most = Math.max(most, (now += 1));
-            await new Promise((resolve) => setTimeout(resolve, 5));
+            await until("another stands beside it", () => most >= 2);
             now -= 1;
             return item;
           }),
@@ -618,4 +618,26 @@ test("where a replay checks the code, it takes nothing and gives nothing back", 
   await checked.promise;
   expect(counts).toEqual({ taken: 1, released: 1 });
   expect(world.logged.filter(({ fields }) => fields["check"] === "replay")).toEqual([]);
+});
+
+test("a run that hands over while it waits, and comes to its end after all, is done with nothing asked for", async () => {
+  const holder = await held();
+  const before = body;
+  body = async (ctx, input) => {
+    if (input === "holds") return before(ctx, input);
+    void ctx.reserve("gpu", {}, () => undefined);
+    return ctx.step("beside", async () => {
+      await until("it is asked for no more", async () => (await rowsOf(ctx.runId))[0] === "RELEASED");
+      return "done";
+    });
+  };
+  const { runId } = await world.submit("free");
+  let asked = false;
+  passing = (point) => {
+    if (point === "worker.after-reserve") asked = true;
+  };
+  await world.deliver([`run:${runId}:1`], {}, { remainingMs: () => (asked ? 2_010 : 900_000) });
+  expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "done" });
+  holder.letGo();
+  await holder.working;
 });

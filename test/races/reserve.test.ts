@@ -112,10 +112,8 @@ describe("a parked holder cannot be committed", () => {
 test("of those that ask for the last unit at the same time one has it, and the others wait", async () => {
   const runs = await Promise.all(Array.from({ length: 10 }, carried));
   const answers = await Promise.all(runs.map((run) => take(run, ask())));
-  expect(answers.map((answer) => answer?.kind).toSorted()).toEqual([
-    "held",
-    ...Array.from({ length: 9 }, () => "waits"),
-  ]);
+  const those = (kind: string) => answers.filter((answer) => answer?.kind === kind);
+  expect([those("held").length, those("waits").length]).toEqual([1, 9]);
   expect(await broken()).toEqual([]);
 });
 

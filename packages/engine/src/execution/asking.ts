@@ -12,6 +12,7 @@ import type {
   StepContext,
   StepOptions,
 } from "@ghouls/core";
+import type { Bodies } from "./bodies.ts";
 import type { Registry } from "../registry.ts";
 import type { Calls, OpenCall } from "./calls.ts";
 import { understandChild } from "./child-options.ts";
@@ -22,7 +23,6 @@ import { eachItem, understandMap } from "./map.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
 import { Scopes, itemScope, reserveScope, type Place } from "./scopes.ts";
-import type { Reservations } from "./reservations.ts";
 import { understandReserve, type Held } from "./reserve-options.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
 import {
@@ -48,7 +48,7 @@ export interface Asked {
   readonly queues: readonly string[];
   /** Units of each capacity of the configuration. */
   readonly capacities: Readonly<Record<string, number>>;
-  readonly reservations: Pick<Reservations, "endedAround">;
+  readonly bodies: Bodies;
   readonly calls: Calls;
   /** Completion time of the last resolved entry. */
   now(): Date;
@@ -294,7 +294,7 @@ export class Asking {
 
   /** Refuses what is called where units were held, and are given back. */
   #tooLate(scope: string, what: string): Promise<never> | undefined {
-    const name = this.#hop.reservations.endedAround(scope);
+    const name = this.#hop.bodies.endedAround(scope);
     if (name === undefined) return undefined;
     const message = `${what} was called after the function of reservation "${name}" had returned: await it inside`;
     return this.#refuse(refusal("invalid_call", message));

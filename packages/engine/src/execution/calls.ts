@@ -1,6 +1,6 @@
 import { callKey, type CallId, type CallKind } from "@ghouls/core";
 import { deferred, type Deferred } from "./rest.ts";
-import type { ReserveCall } from "./reservations.ts";
+import type { ReserveCall } from "./reserve-options.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
 import type { Wait } from "./wait-options.ts";
 

@@ -3,7 +3,8 @@ import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { requestDigest } from "../admission/validate.ts";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { refusal, type HopEnd } from "./hop-end.ts";
+import { refusal, whatStops, type HopEnd } from "./hop-end.ts";
+import type { CallEnd } from "./in-flight.ts";
 import { inputProblem } from "./material.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { contentOfChild, digestOfFrozen } from "./takeover.ts";
@@ -20,14 +21,14 @@ export async function startChild(
   arms: readonly OpenArm[],
   deps: ExecutionDeps,
   persistence: Persistence,
-): Promise<HopEnd | undefined> {
-  try {
-    const arm = arms.find((one) => callKey(one.call) === call.key);
-    if (arm !== undefined) return await problemOfStarted(claim, call, arm, deps);
-    return await start(claim, call, child, deps, persistence);
-  } catch (error) {
-    return { kind: "unknown", error };
-  }
+): Promise<CallEnd> {
+  const arm = arms.find((one) => callKey(one.call) === call.key);
+  const end = await whatStops(() =>
+    arm === undefined
+      ? start(claim, call, child, deps, persistence)
+      : problemOfStarted(claim, call, arm, deps),
+  );
+  return end === undefined ? { outcome: "stands" } : { outcome: "stops", end };
 }
 
 /** It was started; the code must ask for that very run. */

@@ -1,11 +1,4 @@
-import {
-  StepFailedError,
-  describeFailure,
-  type AnyWorkflow,
-  type CallId,
-  type Failure,
-  type Logger,
-} from "@ghouls/core";
+import { StepFailedError, type AnyWorkflow, type CallId, type Failure, type Logger } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
 import { Calls, type OpenCall } from "./calls.ts";
@@ -16,16 +9,18 @@ import type { Effects } from "./effects.ts";
 import { failureOf, handsOver, overrules, whatStops, type HopEnd } from "./hop-end.ts";
 import { InFlight, type FinishedCall } from "./in-flight.ts";
 import { JournalWriter } from "./journal-writer.ts";
-import { ledgerNowMs, raiseAttention } from "./live-step.ts";
+import { ledgerNowMs } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { Rehearsal, Unanswered } from "./rehearsal.ts";
 import type { Persistence } from "./persist.ts";
-import { Reservations, type Turn } from "./reservations.ts";
+import { Bodies } from "./bodies.ts";
+import { Reservations } from "./reservations.ts";
 import { NextTries } from "./next-tries.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { standsStill } from "./standstill.ts";
+import { rejectLate, tellOfDropped, tellOfStandstill } from "./telling.ts";
 import { workflowContext } from "./workflow-context.ts";
 
 /** Answers the open calls, once these are among them, or the patience of a replay is over. */
@@ -48,6 +43,7 @@ export class Hop {
   readonly #calls = new Calls();
   readonly #nextTries: NextTries;
   readonly #inFlight: InFlight;
+  readonly #bodies = new Bodies();
   readonly #reservations: Reservations;
   readonly #effects: Effects;
   readonly #arms: readonly OpenArm[];
@@ -78,10 +74,9 @@ export class Hop {
     this.#log = deps.logFor(claim);
     const nowMs = () => ledgerNowMs(claim, deps, invocation);
     this.#nextTries = new NextTries(material.retries, nowMs, () => this.#wake.resolve());
+    const shared = { claim, deps, invocation };
     this.#inFlight = new InFlight(this, {
-      claim,
-      deps,
-      invocation,
+      ...shared,
       effects: material.effects,
       nextTries: this.#nextTries,
       hopSignal: this.#abort.signal,
@@ -95,15 +90,19 @@ export class Hop {
     };
     this.#writer = new JournalWriter(claim, material.journal, deps, this.#persistence);
     this.#reservations = new Reservations({
-      claim,
-      deps,
-      invocation,
+      ...shared,
+      bodies: this.#bodies,
       inFlight: this.#inFlight,
       writer: this.#writer,
       persistence: this.#persistence,
       hasEnded: () => this.#end !== undefined,
       mayWrite: () => this.#mayWrite,
       openCalls: () => this.#calls.openCalls(),
+      decide: (end) => this.#decide(end),
+      resolve: (call, text, completedAt) => {
+        this.#resolve(call, "ok", text, 1, completedAt);
+        return comeToRest();
+      },
     });
   }
 
@@ -118,7 +117,7 @@ export class Hop {
   ): Promise<HopEnd> {
     this.#invoke(input);
     await this.#replay();
-    const mismatch = this.#disagrees ? undefined : this.#reservations.mismatch();
+    const mismatch = this.#disagrees ? undefined : this.#bodies.mismatch();
     if (mismatch !== undefined) {
       this.#refused = true;
       this.#decide(mismatch);
@@ -132,11 +131,11 @@ export class Hop {
       }
     }
     this.#live = true;
-    if (this.#end === undefined) this.#reservations.goLive();
-    for (const call of this.#calls.openCalls()) this.#begin(call);
+    this.#reservations.goLive();
+    for (const call of this.#calls.openCalls()) this.#reservations.begin(call);
     const end = await this.#carryOn();
     this.#nextTries.stop();
-    this.#tellOfDropped(end);
+    if (end.kind === "returned") tellOfDropped(this.standingTries(), this.#log);
     // Whatever user code still listens to is told; nothing of this run goes on in this process.
     this.#abort.abort(new DOMException("the hop has ended", "AbortError"));
     return end;
@@ -232,7 +231,7 @@ export class Hop {
       registry: this.#deps.registry,
       queues: this.#deps.queues,
       capacities: this.#deps.capacities,
-      reservations: this.#reservations,
+      bodies: this.#bodies,
       calls: this.#calls,
       now: () => this.#now,
       hasEnded: () => this.#end !== undefined,
@@ -246,7 +245,7 @@ export class Hop {
         this.#decide(end);
       },
       opened: (call) => {
-        if (this.#live) this.#begin(call);
+        if (this.#live) this.#reservations.begin(call);
         this.#wake.resolve();
       },
       start: (call, run) => {
@@ -254,16 +253,11 @@ export class Hop {
         const refused = this.#inFlight.start(call, run);
         if (refused !== undefined) this.#decide(refused);
       },
-      startReserve: (call) => {
-        if (this.#end === undefined) this.#reservations.start(call);
-      },
+      startReserve: (call) => this.#reservations.start(call),
       startChild: (call, child) => {
         if (this.#end !== undefined && !this.#mayStart(this.#end, call)) return;
         const started = startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence);
-        this.#inFlight.track(
-          call,
-          started.then((end) => (end === undefined ? { outcome: "stands" } : { outcome: "stops", end })),
-        );
+        this.#inFlight.track(call, started);
       },
     });
     const context = workflowContext({
@@ -280,11 +274,6 @@ export class Hop {
       (output) => this.#decide({ kind: "returned", output }),
       (error: unknown) => this.#decide(failureOf(error)),
     );
-  }
-
-  /** Starts a call, unless what it stands in is to be held first. */
-  #begin(call: OpenCall): void {
-    if (!this.#reservations.holdsBack(call)) call.start();
   }
 
   #decide(end: HopEnd): void {
@@ -319,7 +308,7 @@ export class Hop {
 
   async #carryOn(): Promise<HopEnd> {
     for (;;) {
-      if (this.#end === undefined) this.#reservations.startReleases();
+      this.#reservations.startReleases();
       const finished = this.#inFlight.takeFinished();
       if (finished !== undefined) {
         await this.#keep(finished);
@@ -328,8 +317,11 @@ export class Hop {
       } else if (await this.#standsStill()) {
         this.#decide({ kind: "parked", standing: this.#calls.openCalls() });
       } else if (!this.#inFlight.hasFinished() && !(this.#end !== undefined && this.#inFlight.isEmpty())) {
-        const impatient = setTimeout(() => this.#tellOfStandstill(), this.#deps.settings.overdueAfterMs);
-        const outOfTime = this.#yieldsInTime();
+        const impatient = setTimeout(() => {
+          if (this.#end === undefined && this.#inFlight.isEmpty())
+            tellOfStandstill(this.#claim, this.#log, this.#deps);
+        }, this.#deps.settings.overdueAfterMs);
+        const outOfTime = this.#reservations.yieldsInTime(this.standingTries());
         await this.#wake.promise;
         clearTimeout(impatient);
         clearTimeout(outOfTime);
@@ -345,7 +337,7 @@ export class Hop {
       still: () =>
         this.#end === undefined &&
         this.#inFlight.isEmpty() &&
-        !this.#reservations.hold() &&
+        this.#bodies.open().length === 0 &&
         this.#calls.openCalls().length > 0 &&
         this.#calls.openCalls().every(({ wait }) => wait !== undefined),
       asked: () => this.#calls.asked(),
@@ -356,56 +348,24 @@ export class Hop {
     });
   }
 
-  /** A hop that holds units does not park: what it waits for may take longer than its invocation. */
-  #yieldsInTime(): ReturnType<typeof setTimeout> | undefined {
-    if (this.#end !== undefined || !this.#reservations.hold() || !this.#inFlight.isEmpty()) return undefined;
-    const { residentReserveMs, settleReserveMs } = this.#deps.settings;
-    const tries = this.standingTries().map(({ wait }) => wait?.dueAt?.getTime() ?? 0);
-    if (tries.length > 0 && residentReserveMs === 0) {
-      const dueAt = new Date(Math.min(...tries));
-      return setTimeout(() => this.#decide({ kind: "given_back", dueAt, why: "its next try is due later" }));
-    }
-    const why = tries.length > 0 ? "units" : "time";
-    const restMs = Math.max(0, this.#invocation.remainingMs() - settleReserveMs);
-    return setTimeout(() => this.#decide({ kind: "yielded", why }), Math.min(restMs, 2 ** 31 - 1));
-  }
-
-  /** No step runs, and no branch stands in a wait: the code waits for something that nobody journals, perhaps for ever. */
-  #tellOfStandstill(): void {
-    if (this.#end !== undefined || !this.#inFlight.isEmpty()) return;
-    this.#log.warn("the code waits for something that is no step and no wait, perhaps for ever");
-    raiseAttention(
-      this.#claim,
-      "code_overdue: it waits for what is no step and no wait",
-      this.#log,
-      this.#deps,
-    );
-  }
-
   /** What has been announced and may have happened is asked about, whatever the code does after it. */
   #mayStart(end: HopEnd, call: OpenCall): boolean {
     if (end.kind === "returned") return true;
     return end.kind === "restarted" && this.#effects.of(call.id).openIntent !== undefined;
   }
 
-  #tellOfDropped(end: HopEnd): void {
-    if (end.kind !== "returned") return;
-    for (const { id } of this.standingTries())
-      this.#log.warn("a step has further tries that the workflow did not wait for", { step: id.name });
-  }
-
   /** Journals a finished step under the fence, then lets the code go on with it. */
   async #keep({ call, end, tookMs }: FinishedCall): Promise<void> {
     if (end.outcome === "stops") return this.#decide(end.end);
     if (end.outcome === "abandoned" || end.outcome === "stands") return;
-    if (end.outcome === "asks" || end.outcome === "releases") return this.#takeTurn(call, end);
+    if (end.outcome === "asks" || end.outcome === "releases") return this.#reservations.turn(call, end);
     if (end.outcome === "later")
       return this.#nextTries.again(
         call,
         new Date(ledgerNowMs(this.#claim, this.#deps, this.#invocation) + end.delayMs),
         end.tries,
       );
-    if (!this.#mayWrite) return this.#reject(call, end);
+    if (!this.#mayWrite) return rejectLate(call, end, this.#writer, this.#log);
     const answer = await this.#writer.write(call.id, end, tookMs);
     if (!answer.written) {
       if (answer.end.kind === "fenced") await this.#writer.reject(call.id, end);
@@ -416,31 +376,6 @@ export class Hop {
     }
     this.#resolve(call, end.outcome, answer.text ?? null, end.tries, answer.completedAt);
     await comeToRest();
-  }
-
-  /** Asks the ledger for units, or gives them back, between the results that are journaled. */
-  async #takeTurn(call: OpenCall, turn: Turn): Promise<void> {
-    const answer = await this.#reservations.turn(call, turn);
-    switch (answer.kind) {
-      case "nothing":
-        return;
-      case "stops":
-        return this.#decide(answer.end);
-      case "retaken":
-        for (const one of answer.heldBack) this.#begin(one);
-        return;
-      case "journaled":
-        this.#resolve(call, "ok", answer.text, 1, answer.completedAt);
-        return comeToRest();
-    }
-  }
-
-  /** The result of a fenced worker is evidence, and nothing else. */
-  async #reject(call: OpenCall, end: Parameters<JournalWriter["reject"]>[1]): Promise<void> {
-    const failed = await this.#writer.reject(call.id, end);
-    const error = failed === undefined ? undefined : describeFailure(failed).message.slice(0, 200);
-    const step = call.id.name;
-    this.#log.warn("a step ended after its claim was gone; its result is rejected evidence", { step, error });
   }
 
   #resolve(
@@ -454,7 +389,7 @@ export class Hop {
     this.#now = completedAt;
     // User code gets what a replay would give it: the value by way of its JSON text.
     const value: unknown = text === null ? undefined : JSON.parse(text);
-    this.#reservations.resolved(call, value, this.#live);
+    this.#bodies.resolved(call, value, this.#live);
     const received = call.wait?.receive;
     if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));
     else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure));

@@ -8,7 +8,7 @@ import type { HopEnd } from "./hop-end.ts";
 import { liveStep, whyNotNow } from "./live-step.ts";
 import type { NextTries } from "./next-tries.ts";
 import type { OnceEnd } from "./once-step.ts";
-import type { Turn } from "./reservations.ts";
+import type { Turn } from "./reserve-options.ts";
 
 /** What became of a call that was carried out: a step's end, or that it stands in its wait from now on; or whose turn it is. */
 export type CallEnd = OnceEnd | { readonly outcome: "stands" } | Turn;

@@ -15,6 +15,14 @@ export interface Held extends Pick<Reserve, "capacity" | "units"> {
   readonly outer: Held | undefined;
 }
 
+/** A reserve as its hop knows it: what is asked for, and the scope in which the calls of its function stand. */
+export interface ReserveCall extends Reserve {
+  readonly scope: string;
+}
+
+/** What the ledger is to be asked next for a call: for its units, or to take them back. */
+export type Turn = { readonly outcome: "asks" } | { readonly outcome: "releases" };
+
 const DEFAULT_WAIT_MS = 10 * 60_000;
 const KNOWN = new Set(["units", "wait", "name"]);
 

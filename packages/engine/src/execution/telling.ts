@@ -1,0 +1,31 @@
+import { describeFailure, type Logger } from "@ghouls/core";
+import type { ClaimedRun } from "@ghouls/ledger";
+import type { OpenCall } from "./calls.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import type { JournalWriter } from "./journal-writer.ts";
+import { raiseAttention } from "./live-step.ts";
+
+/** No step runs, and no branch stands in a wait: the code waits for something that nobody journals, perhaps for ever. */
+export function tellOfStandstill(claim: ClaimedRun, log: Logger, deps: Pick<ExecutionDeps, "ledger">): void {
+  log.warn("the code waits for something that is no step and no wait, perhaps for ever");
+  raiseAttention(claim, "code_overdue: it waits for what is no step and no wait", log, deps);
+}
+
+/** Steps of code that has returned, and waits for none of their next tries. */
+export function tellOfDropped(calls: readonly OpenCall[], log: Logger): void {
+  for (const { id } of calls)
+    log.warn("a step has further tries that the workflow did not wait for", { step: id.name });
+}
+
+/** The result of a fenced worker is evidence, and nothing else. */
+export async function rejectLate(
+  call: OpenCall,
+  end: Parameters<JournalWriter["reject"]>[1],
+  writer: JournalWriter,
+  log: Logger,
+): Promise<void> {
+  const failed = await writer.reject(call.id, end);
+  const error = failed === undefined ? undefined : describeFailure(failed).message.slice(0, 200);
+  const step = call.id.name;
+  log.warn("a step ended after its claim was gone; its result is rejected evidence", { step, error });
+}
