@@ -560,6 +560,36 @@ test.each([
     "Reserve all at once",
   ],
   [
+    "a wait that is none",
+    (ctx: WorkflowContext) => ctx.reserve("gpu", { wait: "soon" as "1s" }, () => 1),
+    'reserve "gpu": "soon" is not a duration',
+  ],
+  [
+    "half a unit",
+    (ctx: WorkflowContext) => ctx.reserve("gpu", { units: 0.5 }, () => 1),
+    "units is a whole number from 1",
+  ],
+  [
+    "what this version does not know",
+    (ctx: WorkflowContext) => ctx.reserve("gpu", { priority: 1 } as object, () => 1),
+    'option "priority" is not known in this version (known: units, wait, name)',
+  ],
+  [
+    "nothing to do with it",
+    (ctx: WorkflowContext) => ctx.reserve("gpu", {}, undefined as never),
+    'reserve "gpu" has no function',
+  ],
+  [
+    "a name that is none",
+    (ctx: WorkflowContext) => ctx.reserve("gpu", { name: "" }, () => 1),
+    "the name of a reserve is a text of 1 to 200 characters",
+  ],
+  [
+    "without options",
+    (ctx: WorkflowContext) => ctx.reserve("gpu", undefined as never, () => 1),
+    "its options are an object",
+  ],
+  [
     "one name twice at the same time",
     (ctx: WorkflowContext) =>
       Promise.all([1, 2].map(() => ctx.reserve("licences", {}, () => ctx.step("one", () => 1)))),
@@ -603,6 +633,30 @@ describe.each(["reservations.take", "reservations.release"])("the answer of %s",
     expect(await rowsOf(view.runId)).toEqual(["RELEASED"]);
     expect(gpu.uses).toEqual(["one"]);
   });
+});
+
+test("a build that could not announce itself says what there is when it is asked for", async () => {
+  await db.admin("truncate ghouls.capacities cascade");
+  const view = await carried((ctx) => ctx.reserve("gpu", {}, () => ctx.step("one", () => use("one"))));
+  expect(view).toMatchObject({ status: "DONE" });
+  expect(await db.admin("select name, units from ghouls.capacities order by name")).toEqual([
+    { name: "gpu", units: 1 },
+    { name: "licences", units: 5 },
+  ]);
+});
+
+test("where the ledger cannot be asked at all the claim stays as it is, and the run goes on from there", async () => {
+  const runId = await started((ctx) => ctx.reserve("gpu", {}, () => ctx.step("one", () => use("one"))));
+  passing = (point, detail) => {
+    if (point === "ledger.before-statement" && detail === "reservations.take")
+      throw Object.assign(new Error("by a test"), { code: "XX000" });
+  };
+  expect(await world.deliver([`run:${runId}:1`])).toMatchObject([{ reason: "unknown_outcome" }]);
+  passing = undefined;
+  await world.advance(130);
+  await world.reconcile();
+  await world.drain();
+  expect(await world.view(runId)).toMatchObject({ output: { outcome: "RESERVED", value: "one" } });
 });
 
 test("where a replay checks the code, it takes nothing and gives nothing back", async () => {
