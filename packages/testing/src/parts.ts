@@ -138,7 +138,7 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     residentDelayMs: 0,
     // Nor is that what holds units, while a run waits for them: they are asked for again as time moves on.
     residentReserveMs: 0,
-    reservePollMs: 10_000,
+    reservePollMs: 60_000,
     // By the worker's own clock: as long as elsewhere.
     parkRestMs: DEFAULT_EXECUTION_SETTINGS.parkRestMs / SLOWER,
     replayPatienceMs: DEFAULT_EXECUTION_SETTINGS.replayPatienceMs / SLOWER,
