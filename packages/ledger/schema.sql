@@ -94,6 +94,11 @@ create table ghouls.audit ( -- r, owner migrator
   reason text not null,
   at timestamp with time zone not null
 );
+create table ghouls.capacities ( -- r, owner migrator
+  name text not null,
+  units integer not null,
+  updated_at timestamp with time zone not null
+);
 create table ghouls.checkpoints ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -267,6 +272,13 @@ create table ghouls.doctor_quarantined_runs ( -- v, owner migrator
   quarantine_reason text,
   quarantined_at timestamp with time zone
 );
+create table ghouls.doctor_reservations ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  capacity text,
+  problem text
+);
 create table ghouls.doctor_runs_with_attention ( -- v, owner migrator
   tenant_id text,
   run_id uuid,
@@ -360,6 +372,25 @@ create table ghouls.migrations ( -- r, owner migrator
   name text not null,
   applied_at timestamp with time zone not null default statement_timestamp()
 );
+create table ghouls.reservations ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  reservation_id uuid not null,
+  epoch integer not null,
+  scope text not null,
+  name text not null,
+  nth integer not null,
+  capacity text not null,
+  units integer not null,
+  seq integer not null,
+  token uuid not null,
+  holder uuid,
+  status text not null,
+  asked_at timestamp with time zone not null,
+  held_at timestamp with time zone,
+  left_at timestamp with time zone,
+  released_at timestamp with time zone
+);
 create table ghouls.runs ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -408,7 +439,13 @@ create table ghouls.runs ( -- r, owner migrator
   parent_run_id uuid,
   parent_arm_id uuid,
   parent_close text,
-  children integer not null default 0
+  children integer not null default 0,
+  reservations integer not null default 0,
+  holder_key uuid generated s as (
+CASE
+    WHEN (status = ANY (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])) THEN run_id
+    ELSE NULL::uuid
+END)
 );
 create table ghouls.signals ( -- r, owner migrator
   tenant_id text not null,
@@ -423,6 +460,19 @@ create table ghouls.signals ( -- r, owner migrator
   received_at timestamp with time zone not null,
   consumed_at timestamp with time zone,
   consumed_by uuid
+);
+create table ghouls.units_in_use ( -- v, owner migrator
+  capacity text,
+  units integer,
+  tenant_id text,
+  run_id uuid,
+  scope text,
+  name text,
+  nth integer,
+  seq integer,
+  status text,
+  since timestamp with time zone,
+  over_at timestamp with time zone
 );
 create table ghouls.waits ( -- r, owner migrator
   tenant_id text not null,
@@ -484,6 +534,9 @@ alter table ghouls.attempts add constraint attempts_trouble CHECK ((num_nulls(tr
 alter table ghouls.attempts add constraint attempts_uncertain CHECK (((status = 'UNCERTAIN'::text) = (uncertain_reason IS NOT NULL)));
 alter table ghouls.audit add constraint audit_pkey PRIMARY KEY (tenant_id, run_id, audit_id);
 alter table ghouls.audit add constraint audit_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
+alter table ghouls.capacities add constraint capacities_name_check CHECK ((name <> ''::text));
+alter table ghouls.capacities add constraint capacities_pkey PRIMARY KEY (name);
+alter table ghouls.capacities add constraint capacities_units_check CHECK ((units >= 1));
 alter table ghouls.checkpoints add constraint checkpoints_generation_check CHECK ((generation >= 1));
 alter table ghouls.checkpoints add constraint checkpoints_pkey PRIMARY KEY (tenant_id, run_id, generation);
 alter table ghouls.checkpoints add constraint checkpoints_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
@@ -538,6 +591,16 @@ alter table ghouls.journal add constraint journal_pkey PRIMARY KEY (tenant_id, r
 alter table ghouls.journal add constraint journal_result CHECK (((result_text IS NULL) OR (result_digest IS NOT NULL)));
 alter table ghouls.journal add constraint journal_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number);
+alter table ghouls.reservations add constraint reservations_capacity_fkey FOREIGN KEY (capacity) REFERENCES ghouls.capacities(name);
+alter table ghouls.reservations add constraint reservations_held CHECK ((((status <> 'WAITING'::text) OR (held_at IS NULL)) AND ((status <> ALL (ARRAY['HELD'::text, 'LEFT'::text])) OR (held_at IS NOT NULL))));
+alter table ghouls.reservations add constraint reservations_holder CHECK ((((status = ANY (ARRAY['WAITING'::text, 'HELD'::text])) = (holder IS NOT NULL)) AND ((holder IS NULL) OR (holder = run_id))));
+alter table ghouls.reservations add constraint reservations_left CHECK (((status <> 'LEFT'::text) OR (left_at IS NOT NULL)));
+alter table ghouls.reservations add constraint reservations_pkey PRIMARY KEY (tenant_id, run_id, reservation_id);
+alter table ghouls.reservations add constraint reservations_released CHECK (((status = 'RELEASED'::text) = (released_at IS NOT NULL)));
+alter table ghouls.reservations add constraint reservations_status_check CHECK ((status = ANY (ARRAY['WAITING'::text, 'HELD'::text, 'LEFT'::text, 'RELEASED'::text])));
+alter table ghouls.reservations add constraint reservations_tenant_id_holder_fkey FOREIGN KEY (tenant_id, holder) REFERENCES ghouls.runs(tenant_id, holder_key);
+alter table ghouls.reservations add constraint reservations_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
+alter table ghouls.reservations add constraint reservations_units_check CHECK ((units >= 1));
 alter table ghouls.runs add constraint runs_attention CHECK ((num_nulls(attention_reason, attention_at) <> 1));
 alter table ghouls.runs add constraint runs_children_check CHECK ((children >= 0));
 alter table ghouls.runs add constraint runs_contained CHECK (((status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) OR (open_items = 0)));
@@ -547,6 +610,7 @@ alter table ghouls.runs add constraint runs_error CHECK (((num_nulls(error_code,
 alter table ghouls.runs add constraint runs_failed CHECK (((status = ANY (ARRAY['FAILING'::text, 'FAILED'::text])) = (error_code IS NOT NULL)));
 alter table ghouls.runs add constraint runs_finished CHECK (((status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) = (finished_at IS NOT NULL)));
 alter table ghouls.runs add constraint runs_generation_check CHECK ((generation >= 0));
+alter table ghouls.runs add constraint runs_holder_key UNIQUE (tenant_id, holder_key);
 alter table ghouls.runs add constraint runs_idempotency_key UNIQUE (tenant_id, idempotency_key);
 alter table ghouls.runs add constraint runs_idle_yields_check CHECK ((idle_yields >= 0));
 alter table ghouls.runs add constraint runs_input CHECK (((input_text IS NOT NULL) OR (finished_at IS NOT NULL)));
@@ -562,6 +626,7 @@ alter table ghouls.runs add constraint runs_parent_close_check CHECK ((parent_cl
 alter table ghouls.runs add constraint runs_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.runs add constraint runs_priority_check CHECK (((priority >= 0) AND (priority <= 9)));
 alter table ghouls.runs add constraint runs_quarantine CHECK ((num_nulls(quarantine_reason, quarantined_at) <> 1));
+alter table ghouls.runs add constraint runs_reservations_check CHECK ((reservations >= 0));
 alter table ghouls.runs add constraint runs_run_id_key UNIQUE (run_id);
 alter table ghouls.runs add constraint runs_started CHECK (((status = ANY (ARRAY['QUEUED'::text, 'FAILING'::text, 'FAILED'::text, 'CANCELLING'::text, 'CANCELLED'::text])) OR (started_at IS NOT NULL)));
 alter table ghouls.runs add constraint runs_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'AWAITING_HARDWARE'::text, 'AWAITING_CONSENT'::text, 'AWAITING_DELEGATE'::text, 'AWAITING_CHILD'::text, 'AWAITING_SIGNAL'::text, 'AWAITING_TIMER'::text, 'COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])));
@@ -593,6 +658,7 @@ CREATE UNIQUE INDEX attempts_of_arm ON ghouls.attempts USING btree (tenant_id, r
 CREATE UNIQUE INDEX attempts_of_call ON ghouls.attempts USING btree (tenant_id, run_id, call_key);
 CREATE UNIQUE INDEX attempts_pkey ON ghouls.attempts USING btree (tenant_id, run_id, attempt_id);
 CREATE UNIQUE INDEX audit_pkey ON ghouls.audit USING btree (tenant_id, run_id, audit_id);
+CREATE UNIQUE INDEX capacities_pkey ON ghouls.capacities USING btree (name);
 CREATE UNIQUE INDEX checkpoints_pkey ON ghouls.checkpoints USING btree (tenant_id, run_id, generation);
 CREATE INDEX child_ends_due ON ghouls.child_ends USING btree (ended_at, run_id);
 CREATE UNIQUE INDEX child_ends_pkey ON ghouls.child_ends USING btree (tenant_id, run_id);
@@ -621,10 +687,15 @@ CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_i
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX journal_pkey ON ghouls.journal USING btree (tenant_id, run_id, ordinal);
 CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
+CREATE INDEX reservations_in_use ON ghouls.reservations USING btree (capacity, asked_at, reservation_id) WHERE (status <> 'RELEASED'::text);
+CREATE INDEX reservations_of_holder ON ghouls.reservations USING btree (tenant_id, holder) WHERE (holder IS NOT NULL);
+CREATE UNIQUE INDEX reservations_one_open ON ghouls.reservations USING btree (tenant_id, run_id, epoch, scope, name, nth) WHERE (status = ANY (ARRAY['WAITING'::text, 'HELD'::text]));
+CREATE UNIQUE INDEX reservations_pkey ON ghouls.reservations USING btree (tenant_id, run_id, reservation_id);
 CREATE INDEX runs_by_deadline ON ghouls.runs USING btree (deadline_at, run_id) WHERE ((deadline_at IS NOT NULL) AND (status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'AWAITING_HARDWARE'::text, 'AWAITING_CONSENT'::text, 'AWAITING_DELEGATE'::text, 'AWAITING_CHILD'::text, 'AWAITING_SIGNAL'::text, 'AWAITING_TIMER'::text])));
 CREATE INDEX runs_by_status ON ghouls.runs USING btree (tenant_id, status, created_at DESC, run_id DESC);
 CREATE INDEX runs_by_workflow ON ghouls.runs USING btree (tenant_id, workflow_name, created_at DESC, run_id DESC);
 CREATE INDEX runs_endable ON ghouls.runs USING btree (created_at) WHERE ((status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text])) AND (open_items = 0));
+CREATE UNIQUE INDEX runs_holder_key ON ghouls.runs USING btree (tenant_id, holder_key);
 CREATE UNIQUE INDEX runs_idempotency_key ON ghouls.runs USING btree (tenant_id, idempotency_key);
 CREATE INDEX runs_newest ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC);
 CREATE UNIQUE INDEX runs_of_arm ON ghouls.runs USING btree (tenant_id, parent_run_id, parent_arm_id) WHERE (parent_run_id IS NOT NULL);
@@ -736,6 +807,19 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.leave_reservations()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update ghouls.reservations
+    set status = case status when 'HELD' then 'LEFT' else 'RELEASED' end, holder = null,
+      left_at = case status when 'HELD' then ghouls.clock() end,
+      released_at = case status when 'WAITING' then ghouls.clock() end
+    where tenant_id = new.tenant_id and holder = new.run_id;
+  return new;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.tell_parent()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -753,6 +837,7 @@ CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WH
 CREATE TRIGGER contain_attempts BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_attempts();
 CREATE TRIGGER contain_children BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.children > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_children();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
+CREATE TRIGGER leave_reservations BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.reservations > 0) AND (old.status = ANY (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])) AND (new.status = ANY (ARRAY['QUEUED'::text, 'COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.leave_reservations();
 CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.parent_run_id IS NOT NULL) AND (new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.tell_parent();
 
 -- comments
@@ -760,10 +845,12 @@ comment on function ghouls.clock() is 'The only time that the protocol knows. Te
 comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
 comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on table ghouls.audit is 'Operators acts, append only.';
+comment on table ghouls.capacities is 'What runs may reserve units of, as a configuration said last. Belongs to the deployment, so it has no tenant.';
 comment on table ghouls.child_ends is 'Children that have ended, until their parents know. Written under the lock of the child alone, so it has no reference to either.';
 comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.grants is 'A row stays when its grant has ended, and tells who made and who revoked it. The application only reads it.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
+comment on table ghouls.reservations is 'Units that a claim holds, waits for, or has left: those are in use while the item of its worker is open.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
 comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the key, which is nowhere else.';
 comment on table column ghouls.api_keys.last_used_at is 'To the hour: not written at every request.';
@@ -773,15 +860,20 @@ comment on table column ghouls.attempts.sends_until is 'The latest moment at whi
 comment on table column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
 comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';
 comment on table column ghouls.attempts.unsent is 'Whoever holds the token says that nothing of its submission was sent.';
+comment on table column ghouls.capacities.updated_at is 'When its units changed last: what was granted before may be more.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
+comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
 comment on table column ghouls.runs.children is 'How many runs it has started.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
+comment on table column ghouls.runs.holder_key is 'Its id while a worker carries it: only then it may hold units, or wait for them.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
 comment on table column ghouls.runs.parent_arm_id is 'The arm on which its parent waits for it.';
 comment on table column ghouls.runs.parent_close is 'What becomes of it when its parent ends.';
+comment on table column ghouls.runs.reservations is 'How often it has asked for units.';
 comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, or its last restart; null: its admission.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
+comment on view ghouls.units_in_use is 'Who holds units, and whose are still in use though their claim is lost: over_at is when nothing of it can act any more.';
 
 -- grants
 grant usage on schema ghouls to application;
@@ -789,6 +881,7 @@ grant select on table api_keys to application;
 grant insert, select, update on table arms to application;
 grant insert, select, update on table attempts to application;
 grant insert, select on table audit to application;
+grant insert, select, update on table capacities to application;
 grant insert, select on table checkpoints to application;
 grant delete, insert, select on table child_ends to application;
 grant insert, select on table consent_decisions to application;
@@ -806,6 +899,7 @@ grant select on table doctor_open_deliveries to application;
 grant select on table doctor_open_items to application;
 grant select on table doctor_pending_deliveries to application;
 grant select on table doctor_quarantined_runs to application;
+grant select on table doctor_reservations to application;
 grant select on table doctor_runs_with_attention to application;
 grant select on table doctor_terminal_runs to application;
 grant select on table doctor_waits to application;
@@ -815,8 +909,10 @@ grant select on table grants to application;
 grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
 grant select on table migrations to application;
+grant insert, select, update on table reservations to application;
 grant insert, select, update on table runs to application;
 grant insert, select, update on table signals to application;
+grant select on table units_in_use to application;
 grant insert, select, update on table waits to application;
 grant insert, select, update on table workflows to application;
 grant execute on function clock to public;
@@ -824,4 +920,5 @@ grant execute on function close_waits to public;
 grant execute on function contain_attempts to public;
 grant execute on function contain_children to public;
 grant execute on function keep_terminal_run to public;
+grant execute on function leave_reservations to public;
 grant execute on function tell_parent to public;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isTerminalRun, sha256, type Claim, type RunStatus } from "@ghouls/core";
 import type { EmptyDatabase } from "../support/empty-database.ts";
 import { testQueue } from "../support/queue.ts";
+import { ask } from "../support/reservations.ts";
 import { ENTRY } from "../support/whole-life.ts";
 import { NEWEST, frozenEngine, isFrozen, predecessorOf } from "./engines.ts";
 import { stepsOf, workflows } from "./workflows.ts";
@@ -294,6 +295,29 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
       });
       expect(await statusOf(runId)).toBe("CANCELLED");
       expect((await now.ledger.doctor()).filter(({ ok, kind }) => !ok && kind === "integrity")).toEqual([]);
+    },
+  );
+
+  test.runIf(knowsContainment)(
+    "a run that holds units is judged as lost and cancelled by the old engine, which knows none: they stay in use until its worker is over",
+    async () => {
+      await now.ledger.capacities.record({ gpu: 1 });
+      for (const end of ["QUEUED", "CANCELLING"] as const) {
+        const runId = await submitted(now);
+        const claim = await now.claim(runId);
+        expect(await now.ledger.reservations.takeIfClaimed(claim, ask())).toMatchObject({ kind: "held" });
+        if (end === "QUEUED") await advance(db, 130).then(() => old.reconcile());
+        else await old.ledger.runs.cancel(claim, { actor: "user:ada", reason: "by a test" }, 60);
+        expect(await statusOf(runId)).toBe(end);
+        const inUse = () => db.admin<{ run_id: string }>("select run_id from ghouls.units_in_use");
+        expect(await inUse()).toEqual([{ run_id: runId }]);
+        await advance(db, LONG);
+        await old.reconcile();
+        expect(await inUse()).toEqual([]);
+        if (end === "QUEUED")
+          await now.ledger.runs.cancel(claim, { actor: "user:ada", reason: "by a test" }, 60);
+        expect(await finish(runId)).toBe("CANCELLED");
+      }
     },
   );
 

@@ -109,6 +109,7 @@ export function inhabit(
     // The frozen engines knew of neither; their workflows want neither.
     authority: { check: () => Promise.reject(new Error("not asked")) },
     grants: { acquire: () => Promise.reject(new Error("not asked")) },
+    capacities: {},
     delegation: {
       services: {},
       egress: createDirectEgress({ services: {}, origins: [] }),

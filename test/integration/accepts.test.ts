@@ -22,6 +22,7 @@ const service = jobService();
 const world = await testWorld({
   workflows: [],
   services: { signer: service },
+  capacities: { gpu: 2 },
   faults: (point, detail) => {
     if (failing !== undefined && (detail === failing || point === failing)) throw new Error("by a test");
   },
@@ -52,7 +53,7 @@ function build(name: string, digests: Readonly<Record<string, Version>>) {
       }),
     })),
   );
-  const announce = createAnnouncement({ ledger, registry, build: name });
+  const announce = createAnnouncement({ ledger, registry, capacities: {}, build: name });
   const parts = { ...world.deps, registry, queue: world.queue, announce, route: undefined, queues: ["runs"] };
   const admission = createAdmission(parts);
   return {
@@ -112,6 +113,45 @@ async function anHourLater(): Promise<void> {
 }
 
 const broken = async () => (await ledger.doctor()).filter((check) => !check.ok);
+
+describe("a run whose code has changed while units are held", () => {
+  const holds =
+    (units: number, last = "two"): Code =>
+    (ctx) =>
+      ctx.reserve("gpu", { units }, async () => {
+        await step(ctx, "one");
+        return step(ctx, last);
+      });
+  /** Its first hop ends inside of its function. */
+  async function handedOver(): Promise<string> {
+    const monday = build("monday", { first: { code: holds(1) } });
+    const runId = await monday.submit();
+    const drain = new AbortController();
+    await monday.deliver(runId, 1, {
+      draining: drain.signal,
+      faults: (point) => (point === "worker.after-step" ? drain.abort() : undefined),
+    });
+    expect(ran).toEqual(["one"]);
+    return runId;
+  }
+
+  test("is carried on by code that asks for the same", async () => {
+    const runId = await handedOver();
+    const tuesday = build("tuesday", { second: { code: holds(1, "three"), accepts: ["first"] } });
+    expect(await tuesday.deliver(runId, 2)).toMatchObject([{ reason: "DONE" }]);
+    expect(ran).toEqual(["one", "three"]);
+    expect(await broken()).toEqual([]);
+  });
+
+  test("is not taken over by code that asks for other units: nothing of it runs, and the run is not lost", async () => {
+    const runId = await handedOver();
+    const tuesday = build("tuesday", { second: { code: holds(2), accepts: ["first"] } });
+    expect(await tuesday.deliver(runId, 2)).toMatchObject([{ reason: "quarantined" }]);
+    expect((await world.view(runId)).quarantine?.reason).toContain('had 1 of "gpu", and the code asks for 2');
+    expect(ran).toEqual(["one"]);
+    expect(await db.admin("select from ghouls.units_in_use")).toEqual([]);
+  });
+});
 
 describe("a parked run whose code has changed", () => {
   test("is carried on by code that accepts its digest, from its journal, and is pinned to that code", async () => {

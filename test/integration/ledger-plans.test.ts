@@ -83,6 +83,16 @@ beforeAll(async () => {
   await db.admin(
     "analyze ghouls.runs, ghouls.deliveries, ghouls.journal, ghouls.workflows, ghouls.api_keys, ghouls.grants",
   );
+  // What was given back stays, as the history of its capacity.
+  await db.admin("insert into ghouls.capacities values ('gpu', 1, ghouls.clock())");
+  await db.admin(
+    `insert into ghouls.reservations (tenant_id, run_id, reservation_id, epoch, scope, name, nth, capacity, units, seq, token, status,
+       asked_at, held_at, released_at)
+     select tenant_id, run_id, gen_random_uuid(), 0, '', 'gpu', 1, 'gpu', 1, seq, token, 'RELEASED', ghouls.clock(), ghouls.clock(),
+       ghouls.clock()
+     from ghouls.deliveries where status = 'SETTLED'`,
+  );
+  await db.admin("analyze ghouls.reservations");
 });
 
 const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
@@ -122,6 +132,32 @@ const cases: readonly Case[] = [
     values: () => [ids().map(() => "acme"), known.map((run) => run.idempotency_key)],
   },
   { name: "runs.by-id", rows: 10, values: () => [ids().map(() => "acme"), ids()] },
+  {
+    name: "reservations.take",
+    rows: 10,
+    values: () => [
+      ...claimOf(running),
+      0,
+      "",
+      "gpu",
+      1,
+      "gpu",
+      1,
+      600,
+      randomUUID(),
+      false,
+      "{}",
+      "d",
+      "{}",
+      "d",
+    ],
+  },
+  {
+    name: "reservations.release",
+    rows: 10,
+    values: () => [...claimOf(running), 0, "", "gpu", 1, "gpu{}", 1],
+  },
+  { name: "reservations.of-run", rows: 10, values: () => ["acme", running.runId] },
   { name: "runs.get", rows: 1, values: () => ["acme", running.runId] },
   {
     name: "deliveries.claim",

@@ -41,7 +41,7 @@ function build(name: string, digests: Readonly<Record<number, string>>) {
     })),
   );
   const parts = { ...world.deps, registry };
-  const announce = createAnnouncement({ ledger, registry, build: name });
+  const announce = createAnnouncement({ ledger, registry, capacities: {}, build: name });
   const options = { ...parts, queue: world.queue, announce, route: undefined, queues: ["runs"] };
   const admission = createAdmission(options);
   return {

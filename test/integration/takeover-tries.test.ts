@@ -45,7 +45,7 @@ function build(name: string, digest: string, accepts: readonly string[]) {
       }),
     },
   ]);
-  const announce = createAnnouncement({ ledger: world.ledger, registry, build: name });
+  const announce = createAnnouncement({ ledger: world.ledger, registry, capacities: {}, build: name });
   const parts = { ...world.deps, registry, queue: world.queue, announce, route: undefined, queues: ["runs"] };
   const admission = createAdmission(parts);
   return {

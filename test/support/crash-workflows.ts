@@ -162,6 +162,17 @@ export const WORKFLOWS = [
         { concurrency: 20 },
       ),
   }),
+  // Two that cannot act at the same time.
+  run("shares", "resume", async (ctx) => {
+    for (;;) {
+      const got = await ctx.reserve("gpu", { wait: "0s" }, async () => {
+        await ctx.step("on", (step) => act(ctx, "on", step));
+        return ctx.step("off", (step) => act(ctx, "off", step));
+      });
+      if (got.outcome === "RESERVED") return got.value;
+      await ctx.sleep("5s");
+    }
+  }),
   workflow({
     name: "many",
     version: 1,
@@ -204,6 +215,7 @@ export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[
     queues: { runs: queue, rites: queue },
     database: { poolSize },
     services,
+    capacities: { gpu: 1 },
     egress: { origins: [JOBS] },
     timing: { ...TIMING, lease: lease as typeof TIMING.lease },
   });

@@ -119,6 +119,7 @@ export interface WorldOptions {
   /** The ledger's own where absent. */
   readonly authority?: AuthorityCheck;
   readonly grants?: GrantProvider;
+  readonly capacities?: Readonly<Record<string, number>>;
   /** Origins that these may have. */
   readonly origins?: readonly string[];
   /** The digest of each workflow: its name and version where absent. */
@@ -145,11 +146,12 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const log = recorder(logged);
   const ids = { next: () => randomUUID() };
   const publisher = new Publisher({ ledger, queue, faults, log });
+  const capacities = options.capacities ?? {};
   const admission = createAdmission({
     ledger,
     queue,
     registry,
-    announce: createAnnouncement({ ledger, registry, build: "build-1" }),
+    announce: createAnnouncement({ ledger, registry, capacities, build: "build-1" }),
     codec,
     ids,
     faults,
@@ -174,6 +176,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     queues: ["runs", "rites"],
     authority: options.authority ?? createKeyAuthority(ledger),
     grants: options.grants ?? createLedgerGrants(ledger),
+    capacities,
     delegation: {
       services: options.services ?? {},
       egress: createDirectEgress({ services: options.services ?? {}, origins: options.origins ?? [] }),
@@ -189,6 +192,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     settings: {
       ...DEFAULT_EXECUTION_SETTINGS,
       replayPatienceMs: 200,
+      reservePollMs: 20,
       ...options.settings,
     },
   };

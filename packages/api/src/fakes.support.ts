@@ -78,6 +78,7 @@ const VIEW: wire.RunView = {
   output: { greeting: "Hello, world." },
   error: null,
   waits: [],
+  reservations: [],
   containment: [],
 };
 
@@ -277,6 +278,7 @@ class FakeReads implements ReadService {
       error: _error,
       containment: _items,
       waits: _waits,
+      reservations: _reservations,
       ...summary
     } = VIEW;
     return { runs: tenantId === "t1" ? [summary] : [], nextCursor: null };

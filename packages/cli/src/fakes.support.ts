@@ -52,6 +52,7 @@ export const VIEW = {
   output: { greeting: "Hello, world." },
   error: null,
   waits: [],
+  reservations: [],
   containment: [],
 };
 

@@ -45,6 +45,7 @@ export function viewOf(status: string) {
     output: null,
     error: null,
     waits: [],
+    reservations: [],
     containment: [],
   };
 }

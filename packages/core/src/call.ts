@@ -15,7 +15,17 @@ export interface CallId {
   readonly nth: number;
 }
 
-export const CALL_KINDS = ["step", "transaction", "consent", "delegate", "child", "sleep", "signal"] as const;
+export const CALL_KINDS = [
+  "step",
+  "transaction",
+  "consent",
+  "delegate",
+  "child",
+  "sleep",
+  "signal",
+  "reserve",
+  "release",
+] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
 /** One text per identity; names may hold any character, so the parts are JSON. */

@@ -305,3 +305,17 @@ function childClosing(armId: string, child: NonNullable<ArmFact["child"]>): ArmC
   if (status === "CANCELLED") return close({ outcome: status });
   return [];
 }
+
+export interface ReserveOptions {
+  /** 1 by default, at most what the capacity has. */
+  readonly units?: number;
+  /** How long they are waited for, from the first ask, over every hop and loss; "10m" by default. */
+  readonly wait?: Duration;
+  /** Name of the call; the capacity's by default. Two that are open at the same time need names of their own. */
+  readonly name?: string;
+}
+
+export type ReserveResult<T = unknown> =
+  | { readonly outcome: "RESERVED"; readonly value: T }
+  /** They were not to be had in time; the function was not called. */
+  | { readonly outcome: "UNAVAILABLE" };

@@ -13,6 +13,8 @@ import type {
   ConsentResult,
   DelegateOptions,
   DelegateResult,
+  ReserveOptions,
+  ReserveResult,
   SignalOptions,
   SignalResult,
 } from "./waits.ts";
@@ -151,6 +153,19 @@ export interface WorkflowContext<Resources extends object = NoResources, GrantNa
     run: (item: Item, index: number) => Result | Promise<Result>,
     options?: MapOptions,
   ): Promise<Result[]>;
+  /**
+   * Runs a function while this run holds units of a capacity of the configuration, and gives them back when it has ended.
+   * Whoever asks first gets them first; the run stays with its worker while it waits, so a wait of days is not for it: inside
+   * of the function the run cannot park, and a consent, delegate, child, sleep or signal there is refused. A run that goes on
+   * elsewhere takes them again before the function does anything more. Of a worker that is lost they come back when nothing
+   * of it can still act. Two runs that each hold what the other asks for end by `wait`: reserve in the same order everywhere.
+   * What the function throws is thrown. Its calls have their names for themselves, as in an item of a map.
+   */
+  reserve<Result>(
+    capacity: string,
+    options: ReserveOptions,
+    run: () => Result | Promise<Result>,
+  ): Promise<ReserveResult<Result>>;
   /**
    * The first of several waits. The others stay open: what closes of them later is journaled, and closed at the latest
    * with the run. Promise.race over waits is refused, because a replay must find the same winner.

@@ -3,20 +3,31 @@ import { LedgerError, type Ledger } from "@ghouls/ledger";
 import type { Registry } from "./registry.ts";
 
 export interface AnnouncementOptions {
-  readonly ledger: Pick<Ledger, "workflows">;
+  readonly ledger: Pick<Ledger, "workflows" | "capacities">;
   readonly registry: Registry;
+  /** Units of each capacity of its configuration. */
+  readonly capacities: Readonly<Record<string, number>>;
   /** Name of this build, for people. */
   readonly build: string;
 }
 
 /**
- * Says in the ledger which workflows this build has, once for a process: another build that meets a run of one of them
+ * Says in the ledger which workflows this build has, and how much of each capacity there is, once for a process: another build that meets a run of one of them
  * then gives it back instead of failing it (design.md §3, Claim). One that failed is tried again by the next call.
  */
-export function createAnnouncement({ ledger, registry, build }: AnnouncementOptions): () => Promise<void> {
+export function createAnnouncement({
+  ledger,
+  registry,
+  capacities,
+  build,
+}: AnnouncementOptions): () => Promise<void> {
   let announced: Promise<void> | undefined;
+  const announce = async () => {
+    await ledger.workflows.record(registry.carried(), build);
+    await ledger.capacities.record(capacities);
+  };
   return () => {
-    announced ??= ledger.workflows.record(registry.carried(), build).catch((error: unknown) => {
+    announced ??= announce().catch((error: unknown) => {
       announced = undefined;
       throw error;
     });

@@ -1,6 +1,14 @@
 import type { Codec, Run, RunFailure, wire } from "@ghouls/core";
 import { isRunId } from "@ghouls/core";
-import type { ContainmentItem, DeliveryRow, Ledger, OpenArm, StoredEntry, StoredRun } from "@ghouls/ledger";
+import type {
+  ContainmentItem,
+  DeliveryRow,
+  Ledger,
+  OpenArm,
+  Reservation,
+  StoredEntry,
+  StoredRun,
+} from "@ghouls/ledger";
 import { itemView } from "./items.ts";
 import type { ReadService } from "./services.ts";
 
@@ -13,8 +21,12 @@ export function createReads(options: { readonly ledger: Ledger; readonly codec: 
       const run = await ledger.runs.get({ tenantId, runId });
       if (run === null) return undefined;
       const key = { tenantId, runId };
-      const [items, arms] = await Promise.all([ledger.items.ofRun(key), ledger.arms.openOfRun(key)]);
-      return viewOf(run, items, arms, codec);
+      const [items, arms, reservations] = await Promise.all([
+        ledger.items.ofRun(key),
+        ledger.arms.openOfRun(key),
+        ledger.reservations.ofRun(key),
+      ]);
+      return viewOf(run, { items, arms, reservations }, codec);
     },
 
     listRuns: async (tenantId, filter, page) => {
@@ -67,8 +79,11 @@ function summaryOf(run: Run): wire.RunSummary {
 
 async function viewOf(
   run: StoredRun,
-  items: readonly ContainmentItem[],
-  arms: readonly OpenArm[],
+  open: {
+    readonly items: readonly ContainmentItem[];
+    readonly arms: readonly OpenArm[];
+    readonly reservations: readonly Reservation[];
+  },
   codec: Codec,
 ): Promise<wire.RunView> {
   const { tenantId, runId } = run;
@@ -76,7 +91,7 @@ async function viewOf(
     stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
   return {
     ...summaryOf(run),
-    waits: arms.map(({ call: { kind, name, scope }, dueAt, consentId, attemptId, childRunId }) => ({
+    waits: open.arms.map(({ call: { kind, name, scope }, dueAt, consentId, attemptId, childRunId }) => ({
       kind,
       name,
       scope,
@@ -85,10 +100,15 @@ async function viewOf(
       attemptId,
       childRunId,
     })),
+    reservations: open.reservations.map((one) => ({
+      ...one,
+      askedAt: one.askedAt.toISOString(),
+      heldAt: iso(one.heldAt),
+    })),
     input: await read(run.inputText, "input"),
     output: await read(run.outputText, "output"),
     error: (await read(run.errorText, "error")) as RunFailure | null,
-    containment: items.map(itemView),
+    containment: open.items.map(itemView),
   };
 }
 

@@ -73,6 +73,8 @@ describe("a configuration", () => {
       { workflows: [], queues: { runs: { functionTimeout: "soon" } } },
       "/queues/runs/functionTimeout",
     ],
+    ["a capacity without a unit", { workflows: [], capacities: { gpu: 0 } }, "/capacities/gpu"],
+    ["half a unit", { workflows: [], capacities: { gpu: 1.5 } }, "/capacities/gpu"],
     ["a codec without decode", { workflows: [], codec: { encode: () => "" } }, "/codec"],
     [
       "a role with a permission that is none",
@@ -89,6 +91,7 @@ describe("a configuration", () => {
   test.each([
     ["a service", { services: { "My Signer": {} } }, /^services\.My Signer: a name has lower-case letters/],
     ["a source", { decisionSources: { "1st": {} } }, /^decisionSources\.1st: .*begins with a letter/],
+    ["a capacity", { capacities: { GPU: 1 } }, /^capacities\.GPU: a name has lower-case letters/],
     ["a queue", { queues: { ["q".repeat(33)]: {} } }, /^queues\.q+: .*at most 32 long/],
     ["a role", { roles: { viewer: [] } }, /^roles\.viewer: is built in/],
   ])("that gives %s a name that is not allowed is told which are", (_name, config, fix) => {

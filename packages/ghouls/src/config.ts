@@ -57,6 +57,8 @@ export interface ConfigOptions {
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   /** Who does delegated jobs; `ctx.delegate` takes one of these very objects. */
   readonly services?: Readonly<Record<string, AnyService>>;
+  /** What runs may reserve units of with `ctx.reserve`: how many of each there are, over all runs of this ledger. */
+  readonly capacities?: Readonly<Record<string, number>>;
   readonly egress?: {
     /**
      * Origins (scheme, host and port) that services may have though their addresses are no public ones, such as
@@ -104,13 +106,14 @@ export interface Config {
   readonly codec: Codec;
   readonly decisionSources: Readonly<Record<string, DecisionSource>>;
   readonly services: Readonly<Record<string, AnyService>>;
+  readonly capacities: Readonly<Record<string, number>>;
   readonly egress: { readonly origins: readonly string[] };
   readonly build: { readonly external: readonly string[] };
   readonly dev: DevSettings;
   readonly examples: readonly Example[];
 }
 
-/** Of queues, sources and services. */
+/** Of queues, sources, services and capacities. */
 const Name = z
   .string()
   .regex(
@@ -161,6 +164,7 @@ const Shape = z.strictObject({
   services: z
     .record(Name, z.custom<AnyService>(isService, "must be a service, such as httpService makes one"))
     .default({}),
+  capacities: z.record(Name, z.int().min(1).max(1_000_000)).default({}),
   egress: z
     .strictObject({
       origins: z
@@ -245,6 +249,7 @@ export function defineConfig(options: ConfigOptions): Config {
     codec: data.codec ?? identityCodec,
     decisionSources: data.decisionSources,
     services: data.services,
+    capacities: data.capacities,
     egress: data.egress,
     build: data.build,
     dev: data.dev,

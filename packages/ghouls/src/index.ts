@@ -13,6 +13,8 @@ export {
   type AuthorityAnswer,
   type AuthorityCheck,
   type AuthorityQuestion,
+  type ReserveOptions,
+  type ReserveResult,
   type Codec,
   type ConsentOptions,
   type ConsentResult,

@@ -124,7 +124,12 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     publisher: new Publisher({ ledger, queue, faults, log }),
     settings: settingsOf(config, environment),
     registry,
-    announce: createAnnouncement({ ledger, registry, build: environment.build }),
+    announce: createAnnouncement({
+      ledger,
+      registry,
+      capacities: config.capacities,
+      build: environment.build,
+    }),
     codec: config.codec,
     delegation,
     ids: { next: () => randomUUID() },

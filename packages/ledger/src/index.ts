@@ -33,6 +33,8 @@ export {
   type MigrateOptions,
   type MigrateResult,
 } from "./schema/migrate.ts";
+export type { Reservation } from "./reservations/reads.ts";
+export type { Ask, Journaled, TakeAnswer } from "./reservations/takes.ts";
 export type { OpenArm, StoredRetry } from "./waits/arms.ts";
 export type { NewAttempt, NewConsent } from "./waits/owners.ts";
 export type { ParkAnswer, Standing } from "./waits/parks.ts";

@@ -32,6 +32,10 @@ import * as quarantines from "./containment/quarantines.ts";
 import * as reads from "./reads.ts";
 import * as repins from "./repins.ts";
 import * as restarts from "./waits/restarts.ts";
+import * as capacities from "./reservations/capacities.ts";
+import * as releases from "./reservations/releases.ts";
+import * as reservations from "./reservations/reads.ts";
+import * as takes from "./reservations/takes.ts";
 import * as resumptions from "./waits/resumptions.ts";
 import * as settlements from "./hops/settlements.ts";
 import * as signals from "./waits/signals.ts";
@@ -200,6 +204,13 @@ export function openLedger(options: LedgerOptions) {
       toCancel: bind(database, childEnds.readChildrenToCancel),
       /** By the containment of its parent, which has found it. */
       cancel: bind(database, cancellations.cancelRun),
+    },
+    capacities: { record: bind(database, capacities.recordCapacities) },
+    reservations: {
+      takeIfClaimed: bind(database, takes.takeIfClaimed),
+      releaseIfClaimed: bind(database, releases.releaseIfClaimed),
+      withdrawIfClaimed: bind(database, releases.withdrawIfClaimed),
+      ofRun: bind(database, reservations.readReservations),
     },
     signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },

@@ -76,7 +76,7 @@ const POOL_SIZE = 4;
 export function openParts(options: PartsOptions): Parts {
   const { config, ask, log } = options;
   const { scratch, applicationUrl } = options.database;
-  const { codec, decisionSources, services, egress } = config;
+  const { codec, decisionSources, services, egress, capacities } = config;
   const ledger = openLedger({
     connectionString: applicationUrl,
     schema: scratch.schema,
@@ -99,6 +99,7 @@ export function openParts(options: PartsOptions): Parts {
     ...shared,
     queues: Object.keys(config.queues),
     live,
+    capacities,
     decisionSources,
     authority: options.authority ?? config.authority ?? authorityOfTests,
     grants: options.grants ?? config.grants ?? grantsOfTests,
@@ -120,7 +121,7 @@ export function openParts(options: PartsOptions): Parts {
     live,
     admission: createAdmission({
       ...shared,
-      announce: createAnnouncement({ ledger, registry, build: "test" }),
+      announce: createAnnouncement({ ledger, registry, capacities, build: "test" }),
       route: config.route,
       queues: Object.keys(config.queues),
     }),
@@ -157,6 +158,9 @@ function settingsOf({ timing }: Config): ExecutionSettings {
     ...DEFAULT_EXECUTION_SETTINGS,
     // A step's next try is parked for, however near it is: nothing is waited for in real time.
     residentDelayMs: 0,
+    // Nor is that what holds units, while a run waits for them: they are asked for again as time moves on.
+    residentReserveMs: 0,
+    reservePollMs: 60_000,
     // By the worker's own clock: as long as elsewhere.
     parkRestMs: DEFAULT_EXECUTION_SETTINGS.parkRestMs / SLOWER,
     replayPatienceMs: DEFAULT_EXECUTION_SETTINGS.replayPatienceMs / SLOWER,

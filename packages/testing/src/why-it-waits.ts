@@ -52,6 +52,8 @@ function inWords(wait: wire.OpenWait, about: Circumstances): string {
     case "sleep":
     case "step":
     case "transaction":
+    case "reserve":
+    case "release":
       return `the ${wait.kind === "sleep" ? "timer" : "next try of step"} "${wait.name}"${until}; move the clock with ghouls.clock.advance`;
   }
 }

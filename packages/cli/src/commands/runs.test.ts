@@ -268,6 +268,42 @@ describe("show", () => {
   });
 });
 
+describe("show of a run that reserves", () => {
+  it("says which units it holds, waits for, or has left to a worker that may still act", async () => {
+    const of = (rest: object) => ({
+      capacity: "gpu",
+      units: 1,
+      name: "gpu",
+      scope: "",
+      askedAt: AT,
+      heldAt: null,
+      ...rest,
+    });
+    const { env } = await api({
+      [`GET /v1/runs/${RUN_ID}`]: {
+        ...VIEW,
+        status: "AWAITING_HARDWARE",
+        reservations: [
+          of({ status: "HELD", heldAt: AT }),
+          of({ status: "WAITING", capacity: "licences", units: 3, name: "sign" }),
+          of({ status: "LEFT", heldAt: AT }),
+        ],
+      },
+      [`GET /v1/runs/${RUN_ID}/timeline`]: timeline("AWAITING_HARDWARE", [admitted]),
+    });
+    const { out } = await ghouls(["show", RUN_ID], { env });
+    expect(out).toContain(
+      [
+        "Units",
+        `gpu                   1, held since ${AT}`,
+        `licences              3 for sign, asked for since ${AT}`,
+        "gpu                   1, in use until nothing of a lost worker acts",
+        "",
+      ].join("\n"),
+    );
+  });
+});
+
 describe("watch", () => {
   const watched = async (status: string, rest: object = {}, argv: string[] = []) => {
     const { env } = await api({

@@ -31,7 +31,7 @@ async function show(io: Io, id: string, options: ShowOptions): Promise<number> {
   } else {
     const entries = timeline.entries.map(timelineLine).join("");
     io.out(
-      `${describeRun(run)}\n${entries}${describeWaits(run)}${describeItems(run)}${describeNotices(found)}`,
+      `${describeRun(run)}\n${entries}${describeWaits(run)}${describeUnits(run)}${describeItems(run)}${describeNotices(found)}`,
     );
   }
   return EXIT.ok;
@@ -54,6 +54,21 @@ function describeWaits({ waits }: wire.RunView): string {
     return `${kind.padEnd(22)}${printable(name)}${where}${until}${how}\n`;
   });
   return `\nWaits for\n${lines.join("")}`;
+}
+
+/** What it holds of the capacities of the deployment, or asks for. */
+function describeUnits({ reservations }: wire.RunView): string {
+  if (reservations.length === 0) return "";
+  const lines = reservations.map(({ capacity, units, name, status, askedAt, heldAt }) => {
+    const of = name === capacity ? "" : ` for ${printable(name)}`;
+    const how = {
+      WAITING: `asked for since ${askedAt}`,
+      HELD: `held since ${heldAt}`,
+      LEFT: "in use until nothing of a lost worker acts",
+    };
+    return `${printable(capacity).padEnd(22)}${units}${of}, ${how[status]}\n`;
+  });
+  return `\nUnits\n${lines.join("")}`;
 }
 
 /** What must be acknowledged before the run may be DONE, FAILED or CANCELLED. */

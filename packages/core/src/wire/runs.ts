@@ -58,9 +58,22 @@ export const ContainmentItem = z.object({
 });
 export type ContainmentItem = z.infer<typeof ContainmentItem>;
 
+/** Units of a capacity that a run holds or waits for; LEFT by a claim that is lost, of which something may still act. */
+export const ReservedUnits = z.object({
+  capacity: z.string(),
+  units: z.int(),
+  name: z.string(),
+  scope: z.string(),
+  status: z.enum(["WAITING", "HELD", "LEFT"]),
+  askedAt: time,
+  heldAt: time.nullable(),
+});
+export type ReservedUnits = z.infer<typeof ReservedUnits>;
+
 export const RunView = RunSummary.extend({
   /** What it waits for, the oldest first. */
   waits: z.array(OpenWait),
+  reservations: z.array(ReservedUnits),
   /** Null also where retention has emptied it. */
   input: z.unknown(),
   output: z.unknown(),
@@ -93,7 +106,7 @@ export const TimelineEntry = z.discriminatedUnion("kind", [
     /** A step, or a wait that has closed. */
     call: z.enum(CALL_KINDS),
     name: z.string(),
-    /** Path of the map items that it stood in; empty at the top. */
+    /** Path of the map items, and of what units were held for, that it stood in; empty at the top. */
     scope: z.string(),
     nth: z.int(),
     outcome: z.enum(["ok", "error"]),

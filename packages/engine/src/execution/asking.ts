@@ -7,12 +7,14 @@ import type {
   DelegateOptions,
   Duration,
   MapOptions,
+  ReserveOptions,
   SignalOptions,
   StepContext,
   StepOptions,
   Transaction,
   TransactionOptions,
 } from "@ghouls/core";
+import type { Bodies } from "./bodies.ts";
 import type { Calls, OpenCall } from "./calls.ts";
 import { understandChild } from "./child-options.ts";
 import { standIn, whereAmI, type Standing } from "./current-hop.ts";
@@ -22,7 +24,8 @@ import { understandJob } from "./job-options.ts";
 import { eachItem, understandMap } from "./map.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
-import { Scopes, itemScope } from "./scopes.ts";
+import { Scopes, itemScope, reserveScope, type Place } from "./scopes.ts";
+import { understandReserve, type Held } from "./reserve-options.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
 import { resolveTransaction } from "./transaction-options.ts";
 import {
@@ -40,9 +43,10 @@ export interface Asked {
   readonly epoch: number;
   /** The longest that a step may take in an invocation of this function, in milliseconds. */
   readonly stepLimitMs: number;
-  readonly deps: Pick<ExecutionDeps, "decisionSources" | "delegation" | "registry" | "queues">;
+  readonly deps: Pick<ExecutionDeps, "decisionSources" | "delegation" | "registry" | "queues" | "capacities">;
   /** The longest that a transaction may take, in milliseconds. */
   readonly transactionLimitMs: number;
+  readonly bodies: Bodies;
   readonly calls: Calls;
   /** Completion time of the last resolved entry. */
   now(): Date;
@@ -57,6 +61,7 @@ export interface Asked {
   opened(call: OpenCall): void;
   start(call: OpenCall, run: (context: never) => unknown): void;
   startChild(call: OpenCall, child: ChildRequest): void;
+  startReserve(call: OpenCall): void;
 }
 
 /** What a call comes to. */
@@ -147,12 +152,81 @@ export class Asking {
     const place = this.#scopes.enter(scopeHere(), "map", asked.name);
     if (place === undefined) return this.#refuse(refusal("duplicate_call", alreadyOpen("map", asked.name)));
     const mapped = eachItem(asked, (item, index) => {
-      const where = { hop: this.#hop.hop, scope: itemScope(place.path, index), step: undefined };
+      const where = {
+        hop: this.#hop.hop,
+        scope: itemScope(place.path, index),
+        step: undefined,
+        held: heldHere(),
+      };
       return standIn(where, async () => run(item, index));
     }).finally(place.leave);
     // User code may leave it unawaited, like a call.
     mapped.catch(() => undefined);
     return mapped;
+  }
+
+  /** Runs a function while units are held, in a scope of its own. */
+  reserve(capacity: string, options: ReserveOptions, run: () => unknown): Promise<unknown> {
+    const inside = this.#insideOf("reserve", "");
+    if (inside !== undefined) return inside;
+    if (this.#hop.hasEnded()) {
+      this.#hop.askedLate();
+      return deferred<never>().promise;
+    }
+    const [scope, held] = [scopeHere(), heldHere()];
+    const asked = understandReserve(capacity, options, run, this.#hop.deps.capacities, held);
+    if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
+    const late = this.#tooLate(scope, `reserve "${asked.name}"`);
+    if (late !== undefined) return late;
+    const { name, ...reserve } = asked;
+    const place = this.#scopes.enter(scope, "reserve", name);
+    const id = place && this.#hop.calls.next(this.#hop.epoch, scope, "reserve", name);
+    if (place === undefined || id === undefined)
+      return this.#refuse(refusal("duplicate_call", alreadyOpen("reserve", name)));
+    const call: OpenCall = this.#hop.calls.open(id, {
+      step: undefined,
+      wait: undefined,
+      reserve: { ...reserve, scope: reserveScope(place.path) },
+      start: () => this.#hop.startReserve(call),
+    });
+    this.#hop.opened(call);
+    const { units } = reserve;
+    const ended = this.#whileReserved(call, place, { capacity, units, name, outer: held }, run);
+    // User code may leave it unawaited, like a call.
+    ended.catch(() => undefined);
+    return ended;
+  }
+
+  async #whileReserved(call: OpenCall, place: Place, held: Held, run: () => unknown): Promise<unknown> {
+    const { outcome } = (await call.result.promise) as { readonly outcome: string };
+    if (outcome !== "RESERVED") {
+      place.leave();
+      return { outcome: "UNAVAILABLE" };
+    }
+    const where = { hop: this.#hop.hop, scope: reserveScope(place.path), step: undefined, held };
+    try {
+      return { outcome: "RESERVED", value: await standIn(where, async () => run()) };
+    } finally {
+      await this.#release(call, where.scope);
+      place.leave();
+    }
+  }
+
+  /** The end of what units were held for. The code goes on once they are given back. */
+  #release({ id: releases }: OpenCall, scope: string): Promise<unknown> {
+    if (this.#hop.hasEnded()) {
+      this.#hop.askedLate();
+      return deferred<never>().promise;
+    }
+    const id = { epoch: this.#hop.epoch, scope, kind: "release", name: releases.name, nth: 1 } as const;
+    const call = this.#hop.calls.open(id, {
+      step: undefined,
+      wait: undefined,
+      releases,
+      start: () => undefined,
+    });
+    this.#hop.opened(call);
+    return call.result.promise;
   }
 
   /** Ends the run before its code asks for anything. */
@@ -164,11 +238,16 @@ export class Asking {
   restart(input: unknown): Promise<never> {
     const inside = this.#insideOf("restart", "");
     if (inside !== undefined) return inside;
+    const holding = this.#whileHolding("restart");
+    if (holding !== undefined) return holding;
     this.#hop.decide({ kind: "restarted", input });
     return deferred<never>().promise;
   }
 
   #wait(kind: CallKind, understand: () => Understood): Promise<unknown> {
+    // Inside of a step that is said first.
+    const holding = whereAmI()?.step === undefined ? this.#whileHolding(kind) : undefined;
+    if (holding !== undefined) return holding;
     const promise = this.#ask(kind, kind, understand);
     return guardAgainstRace(promise, (how) => {
       const message = `${how} over a durable wait: a replay has to find the same winner. Write ctx.first({ name: wait, … })`;
@@ -186,6 +265,8 @@ export class Asking {
     }
     const asked = understand();
     if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
+    const late = this.#tooLate(scopeHere(), `${kind} "${asked.name}"`);
+    if (late !== undefined) return late;
     const id = this.#hop.calls.next(this.#hop.epoch, scopeHere(), kind, asked.name);
     if (id === undefined) return this.#refuse(refusal("duplicate_call", alreadyOpen("call", asked.name)));
     const call: OpenCall = this.#hop.calls.open(
@@ -207,10 +288,28 @@ export class Asking {
   #insideOf(kind: CallKind | "restart" | "map", name: string): Promise<never> | undefined {
     const inside = whereAmI()?.step;
     if (inside === undefined) return undefined;
-    const call = kind === "step" ? `ctx.step("${name.slice(0, 200)}")` : `ctx.${WRITTEN[kind]}`;
+    const call =
+      kind === "step" ? `ctx.step("${name.slice(0, 200)}")` : `ctx.${WRITTEN[kind as keyof typeof WRITTEN]}`;
     const message = `${call} was called inside step "${inside}": call it in the workflow itself`;
     this.#hop.refuse(refusal("invalid_call", message, inside));
     return Promise.reject(new Error(message));
+  }
+
+  /** Refuses what would park, or end, a run that holds something. */
+  #whileHolding(kind: CallKind | "restart"): Promise<never> | undefined {
+    const held = heldHere();
+    if (held === undefined || this.#hop.hasEnded()) return undefined;
+    const call = `ctx.${WRITTEN[kind as keyof typeof WRITTEN]}`;
+    const message = `${call} was called inside reservation "${held.name}": a run that waits holds nothing. Let the function of ctx.reserve return first, and call it after that`;
+    return this.#refuse(refusal("invalid_call", message));
+  }
+
+  /** Refuses what is called where units were held, and are given back. */
+  #tooLate(scope: string, what: string): Promise<never> | undefined {
+    const name = this.#hop.bodies.endedAround(scope);
+    if (name === undefined) return undefined;
+    const message = `${what} was called after the function of reservation "${name}" had returned: await it inside`;
+    return this.#refuse(refusal("invalid_call", message));
   }
 
   /** Ends the run by a refusal that user code cannot catch: its call never comes back. */
@@ -225,12 +324,17 @@ function scopeHere(): string {
   return whereAmI()?.scope ?? "";
 }
 
-function alreadyOpen(what: "call" | "map", name: string): string {
+/** What the code that asks holds. */
+function heldHere(): Held | undefined {
+  return whereAmI()?.held;
+}
+
+function alreadyOpen(what: "call" | "map" | "reserve", name: string): string {
   return `a ${what} "${name}" is open already: give ${what}s that run at the same time names of their own, or call them in the items of a ctx.map`;
 }
 
 /** How a call is written. */
-const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart" | "map", string>> = {
+const WRITTEN: Readonly<Record<Exclude<CallKind, "step" | "release"> | "restart" | "map", string>> = {
   child: "child",
   transaction: "transaction",
   consent: "consent",
@@ -238,5 +342,6 @@ const WRITTEN: Readonly<Record<Exclude<CallKind, "step"> | "restart" | "map", st
   sleep: "sleep",
   signal: "waitForSignal",
   restart: "restart",
+  reserve: "reserve",
   map: "map",
 };

@@ -1,5 +1,6 @@
 import { callKey, type CallId, type CallKind } from "@ghouls/core";
 import { deferred, type Deferred } from "./rest.ts";
+import type { ReserveCall } from "./reserve-options.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
 import type { Wait } from "./wait-options.ts";
 
@@ -14,6 +15,10 @@ export interface OpenCall {
   readonly step: ResolvedStepOptions | undefined;
   /** What it waits for where it stands in a durable wait. */
   wait: Wait | undefined;
+  /** Of a reserve. */
+  readonly reserve?: ReserveCall;
+  /** Of the end of a reservation: the reserve that it ends. */
+  readonly releases?: CallId;
 }
 
 /** Names calls by their identity and knows which are open. */
@@ -47,7 +52,7 @@ export class Calls {
     return { epoch, scope, kind, name, nth };
   }
 
-  open(id: CallId, what: Pick<OpenCall, "step" | "wait" | "start">): OpenCall {
+  open(id: CallId, what: Omit<OpenCall, "id" | "key" | "result">): OpenCall {
     const call: OpenCall = { id, key: callKey(id), result: deferred(), ...what };
     this.#open.set(call.key, call);
     this.#asked.add(call.key);

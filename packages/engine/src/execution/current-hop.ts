@@ -1,11 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Held } from "./reserve-options.ts";
 
 /** Where user code stands: in which hop, in which scope of its code, and inside which step's function, if any. */
 export interface Standing {
   readonly hop: { fail(error: unknown): void };
-  /** Path of map items, "" at the top. */
+  /** Path of map items and of what reservations are held for, "" at the top. */
   readonly scope: string;
   readonly step: string | undefined;
+  /** What is held there. */
+  readonly held: Held | undefined;
 }
 
 const standing = new AsyncLocalStorage<Standing>();

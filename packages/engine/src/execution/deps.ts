@@ -30,6 +30,8 @@ export interface ExecutionDeps {
   readonly authority: AuthorityCheck;
   /** Gives hops the capabilities that their workflows list. */
   readonly grants: GrantProvider;
+  /** Units of each capacity of the configuration. */
+  readonly capacities: Readonly<Record<string, number>>;
   /** Publishes what a hop hands over, and what a loss creates. */
   readonly publisher: Pick<Publisher, "publish">;
   readonly registry: Registry;
@@ -61,6 +63,10 @@ export interface ExecutionSettings {
   readonly transactionLimitMs: number;
   /** A longer delay before a step's next try parks the run, in milliseconds. */
   readonly residentDelayMs: number;
+  /** How long a hop that waits for units pauses before it asks again, in milliseconds, about. */
+  readonly reservePollMs: number;
+  /** How long a hop waits for units before it is given back, in milliseconds; where nothing else goes on meanwhile, 0. */
+  readonly residentReserveMs: number;
   /** How long code must have asked for nothing new before its run is parked: a module may be on its way. */
   readonly parkRestMs: number;
   /** How long after its timeout a step may go on before a person is asked, in milliseconds. */
@@ -99,6 +105,8 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   settleReserveMs: 2_000,
   transactionLimitMs: 5_000,
   residentDelayMs: LONGEST_RESIDENT_DELAY_MS,
+  reservePollMs: 1_000,
+  residentReserveMs: Number.POSITIVE_INFINITY,
   parkRestMs: 25,
   overdueAfterMs: 60_000,
   actsMarginSeconds: 60,

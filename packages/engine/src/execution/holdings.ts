@@ -63,7 +63,7 @@ export class Holdings implements Held, Reined {
       if (this.#hop === undefined) this.#warn("what a hop holds has left an error to the process", error);
       else this.#hop.fail(error);
     };
-    this.#standing = { hop: { fail: leftBehind }, scope: "", step: undefined };
+    this.#standing = { hop: { fail: leftBehind }, scope: "", step: undefined, held: undefined };
   }
 
   get grants(): Readonly<Record<string, Grant>> {

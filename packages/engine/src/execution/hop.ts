@@ -12,16 +12,20 @@ import type { Held } from "./holdings.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { keep, type Kept } from "./keeping.ts";
 import { LastWord } from "./last-word.ts";
-import { ledgerNowMs, raiseAttention } from "./live-step.ts";
+import { ledgerNowMs } from "./live-step.ts";
 import type { JournalItem, LoadedEntry } from "./loaded-journal.ts";
 import type { Material } from "./material.ts";
 import type { Rehearsal, Unanswered } from "./rehearsal.ts";
 import type { Persistence } from "./persist.ts";
+import { Bodies } from "./bodies.ts";
+import { Reservations } from "./reservations.ts";
 import { NextTries } from "./next-tries.ts";
+import type { Turn } from "./reserve-options.ts";
 import { replay } from "./replay.ts";
 import { comeToRest, deferred } from "./rest.ts";
 import { standsStill } from "./standstill.ts";
 import { Streaming } from "./streaming.ts";
+import { tellOfDropped, tellOfStandstill } from "./telling.ts";
 import { workflowContext } from "./workflow-context.ts";
 
 /** Answers the open calls, once these are among them, or the patience of a replay is over. */
@@ -43,12 +47,17 @@ export class Hop {
   readonly #persistence: Persistence;
   readonly #streaming: Streaming;
   readonly #word = new LastWord({
-    said: () => this.#wake.resolve(),
+    said: () => {
+      this.#reservations.stop();
+      this.#wake.resolve();
+    },
     fenced: () => this.#streaming.end(),
   });
   readonly #calls = new Calls();
   readonly #nextTries: NextTries;
   readonly #inFlight: InFlight;
+  readonly #bodies = new Bodies();
+  readonly #reservations: Reservations;
   readonly #effects: Effects;
   readonly #arms: readonly OpenArm[];
   readonly #seen: number;
@@ -79,10 +88,9 @@ export class Hop {
     this.#log = deps.logFor(claim);
     const nowMs = () => ledgerNowMs(claim, deps, invocation);
     this.#nextTries = new NextTries(material.retries, nowMs, () => this.#wake.resolve());
+    const shared = { claim, deps, invocation };
     this.#inFlight = new InFlight(this, {
-      claim,
-      deps,
-      invocation,
+      ...shared,
       effects: material.effects,
       nextTries: this.#nextTries,
       hopSignal: this.#word.signal,
@@ -96,6 +104,19 @@ export class Hop {
       onPause: (error) => this.#log.warn("the ledger is out of reach; a result waits", { kind: error.kind }),
     };
     this.#writer = new JournalWriter(claim, material.journal, deps, this.#persistence);
+    this.#reservations = new Reservations({
+      ...shared,
+      bodies: this.#bodies,
+      inFlight: this.#inFlight,
+      writer: this.#writer,
+      persistence: this.#persistence,
+      word: this.#word,
+      openCalls: () => this.#calls.openCalls(),
+      resolve: (call, text, completedAt) => {
+        this.#resolve(call, { outcome: "ok", text, tries: 1, completedAt });
+        return comeToRest();
+      },
+    });
   }
 
   /**
@@ -110,6 +131,8 @@ export class Hop {
     this.#invoke(input);
     await this.#replay();
     const word = this.#word;
+    const mismatch = this.#disagrees ? undefined : this.#bodies.mismatch();
+    if (mismatch !== undefined) word.refuse(mismatch);
     if (beforeLive !== undefined && !this.#disagrees && !word.refused && word.mayWrite) {
       const stopped = await whatStops(() => beforeLive((wanted) => this.#openWithin(wanted)));
       if (stopped !== undefined) {
@@ -119,11 +142,12 @@ export class Hop {
       }
     }
     this.#live = true;
-    for (const call of this.#calls.openCalls()) call.start();
+    this.#reservations.goLive();
+    for (const call of this.#calls.openCalls()) this.#reservations.begin(call);
     const end = await this.#carryOn();
     this.#nextTries.stop();
     this.#streaming.end();
-    this.#tellOfDropped(end);
+    if (end.kind === "returned") tellOfDropped(this.standingTries(), this.#log);
     // Nothing of this run goes on in this process.
     word.abort("the hop has ended");
     return end;
@@ -219,6 +243,7 @@ export class Hop {
       stepLimitMs: this.#invocation.limitMs - this.#deps.settings.settleReserveMs,
       transactionLimitMs: this.#deps.settings.transactionLimitMs,
       deps: this.#deps,
+      bodies: this.#bodies,
       calls: this.#calls,
       now: () => this.#now,
       hasEnded: () => this.#word.end !== undefined,
@@ -229,7 +254,7 @@ export class Hop {
       decide: (end) => this.#word.say(end),
       refuse,
       opened: (call) => {
-        if (this.#live) call.start();
+        if (this.#live) this.#reservations.begin(call);
         this.#wake.resolve();
       },
       start: (call, run) => {
@@ -237,6 +262,7 @@ export class Hop {
         const refused = this.#inFlight.start(call, run);
         if (refused !== undefined) this.#word.say(refused);
       },
+      startReserve: (call) => this.#reservations.start(call),
       startChild: (call, child) => {
         if (this.#word.end !== undefined && !this.#mayStart(this.#word.end, call)) return;
         this.#inFlight.track(
@@ -256,7 +282,7 @@ export class Hop {
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);
-    standIn({ hop: this, scope: "", step: undefined }, body).then(
+    standIn({ hop: this, scope: "", step: undefined, held: undefined }, body).then(
       (output) => this.#word.say({ kind: "returned", output }),
       (error: unknown) => this.#word.say(failureOf(error)),
     );
@@ -288,8 +314,10 @@ export class Hop {
       log: this.#log,
       ledgerNowMs: () => ledgerNowMs(this.#claim, this.#deps, this.#invocation),
       resolve: (call: OpenCall, kept: Kept) => this.#resolve(call, kept),
+      turn: (call: OpenCall, turn: Turn) => this.#reservations.turn(call, turn),
     };
     for (;;) {
+      this.#reservations.startReleases();
       const finished = this.#inFlight.takeFinished();
       if (finished !== undefined) {
         await keep(finished, keeper);
@@ -301,9 +329,14 @@ export class Hop {
         !this.#inFlight.hasFinished() &&
         !(this.#word.end !== undefined && this.#inFlight.isEmpty())
       ) {
-        const impatient = setTimeout(() => this.#tellOfStandstill(), this.#deps.settings.overdueAfterMs);
+        const impatient = setTimeout(() => {
+          if (this.#word.end === undefined && this.#inFlight.isEmpty())
+            tellOfStandstill(this.#claim, this.#log, this.#deps);
+        }, this.#deps.settings.overdueAfterMs);
+        const outOfTime = this.#reservations.yieldsInTime(this.standingTries());
         await this.#wake.promise;
         clearTimeout(impatient);
+        clearTimeout(outOfTime);
         this.#wake = deferred();
       }
     }
@@ -316,6 +349,7 @@ export class Hop {
       still: () =>
         this.#word.end === undefined &&
         this.#inFlight.isEmpty() &&
+        this.#bodies.open().length === 0 &&
         this.#calls.openCalls().length > 0 &&
         this.#calls.openCalls().every(({ wait }) => wait !== undefined),
       asked: () => this.#calls.asked(),
@@ -326,28 +360,10 @@ export class Hop {
     });
   }
 
-  /** No step runs, and no branch stands in a wait: the code waits for something that nobody journals, perhaps for ever. */
-  #tellOfStandstill(): void {
-    if (this.#word.end !== undefined || !this.#inFlight.isEmpty()) return;
-    this.#log.warn("the code waits for something that is no step and no wait, perhaps for ever");
-    raiseAttention(
-      this.#claim,
-      "code_overdue: it waits for what is no step and no wait",
-      this.#log,
-      this.#deps,
-    );
-  }
-
   /** What has been announced and may have happened is asked about, whatever the code does after it. */
   #mayStart(end: HopEnd, call: OpenCall): boolean {
     if (end.kind === "returned") return true;
     return end.kind === "restarted" && this.#effects.of(call.id).openIntent !== undefined;
-  }
-
-  #tellOfDropped(end: HopEnd): void {
-    if (end.kind !== "returned") return;
-    for (const { id } of this.standingTries())
-      this.#log.warn("a step has further tries that the workflow did not wait for", { step: id.name });
   }
 
   #resolve(call: OpenCall, { outcome, text, tries, completedAt }: Kept): void {
@@ -355,6 +371,7 @@ export class Hop {
     this.#now = completedAt;
     // User code gets what a replay would give it: the value by way of its JSON text.
     const value: unknown = text === null ? undefined : JSON.parse(text);
+    this.#bodies.resolved(call, value, this.#live);
     const received = call.wait?.receive;
     if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));
     else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure));

@@ -11,10 +11,11 @@ import type { NextTries } from "./next-tries.ts";
 import type { OnceEnd } from "./once-step.ts";
 import { commitTransaction, type Sealed } from "./transaction-commit.ts";
 import type { JournalWriter } from "./journal-writer.ts";
+import type { Turn } from "./reserve-options.ts";
 import { runTransaction, type TransactionEnd } from "./transaction-run.ts";
 
-/** What became of a call that was carried out: a step's end, or that it stands in its wait from now on. */
-export type CallEnd = OnceEnd | TransactionEnd | ToCommit | { readonly outcome: "stands" };
+/** What became of a call that was carried out: a step's end, or that it stands in its wait from now on; or whose turn it is. */
+export type CallEnd = OnceEnd | TransactionEnd | ToCommit | { readonly outcome: "stands" } | Turn;
 
 /** A call that was carried out, such as a step whose function has returned or thrown. */
 export interface FinishedCall {
@@ -67,7 +68,7 @@ export class InFlight {
     if (refused !== undefined) return refused;
     call.wait = undefined;
     const startedMs = deps.clock.monotonicMs();
-    const where = { hop: this.#hop, scope: call.id.scope, step: call.id.name };
+    const where = { hop: this.#hop, scope: call.id.scope, step: call.id.name, held: undefined };
     this.track(
       call,
       standIn(where, () =>

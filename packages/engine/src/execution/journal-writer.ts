@@ -44,6 +44,12 @@ export class JournalWriter {
     return this.#entries;
   }
 
+  /** What the ledger has journaled with something else, behind all that was. */
+  adopt(call: CallId, ordinal: number, digest: string | null, text: string | null): void {
+    this.#bytes += text === null ? 0 : Buffer.byteLength(text);
+    this.#entries.push({ ...call, ordinal, outcome: "ok", digest });
+  }
+
   /** Keeps what came after the claim was taken away, for people. Never rejects. */
   async reject(call: CallId, end: StepOutcome): Promise<unknown> {
     try {

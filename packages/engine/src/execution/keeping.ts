@@ -4,6 +4,7 @@ import type { FinishedCall, ToCommit } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { LastWord } from "./last-word.ts";
 import type { NextTries } from "./next-tries.ts";
+import type { Turn } from "./reserve-options.ts";
 import { comeToRest } from "./rest.ts";
 
 /** A result that is in the journal. */
@@ -24,6 +25,8 @@ export interface Keeper {
   /** The ledger's time, as far as this process can tell, in milliseconds. */
   ledgerNowMs(): number;
   resolve(call: OpenCall, kept: Kept): void;
+  /** It is the turn of units that are asked for, or given back. */
+  turn(call: OpenCall, turn: Turn): Promise<void>;
 }
 
 /** Journals what has finished under the fence, then lets the code go on with it. */
@@ -32,6 +35,7 @@ export async function keep({ call, end, tookMs }: FinishedCall, hop: Keeper): Pr
   if (end.outcome === "stops") return word.say(end.end);
   if (end.outcome === "abandoned" || end.outcome === "kept" || end.outcome === "stands") return;
   if (end.outcome === "commits") return commit(call, end, hop);
+  if (end.outcome === "asks" || end.outcome === "releases") return hop.turn(call, end);
   if (end.outcome === "later")
     return nextTries.again(call, new Date(hop.ledgerNowMs() + end.delayMs), end.tries);
   if (!word.mayWrite) return reject(call, end, hop);

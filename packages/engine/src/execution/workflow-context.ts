@@ -12,6 +12,8 @@ import {
   type Jsonified,
   type Logger,
   type MapOptions,
+  type ReserveOptions,
+  type ReserveResult,
   type Service,
   type SignalOptions,
   type SignalResult,
@@ -90,6 +92,8 @@ export function workflowContext(source: ContextSource): WorkflowContext {
       source.asking.map(name, items, run as (item: unknown, index: number) => unknown, options) as Promise<
         Result[]
       >,
+    reserve: <Result>(capacity: string, options: ReserveOptions, run: () => Result | Promise<Result>) =>
+      source.asking.reserve(capacity, options, run) as Promise<ReserveResult<Result>>,
     first,
     restart: (input) => source.asking.restart(input),
     now: () => new Date(source.now()),

@@ -68,6 +68,7 @@ function executionOf(runtime: Runtime, live: ExecutionDeps["live"]): ExecutionDe
     queues: Object.keys(runtime.config.queues),
     authority: runtime.config.authority ?? createKeyAuthority(ledger),
     grants: runtime.config.grants ?? createLedgerGrants(ledger),
+    capacities: runtime.config.capacities,
     logFor: ({ runId, seq }) =>
       logWith({
         runId,

@@ -9,6 +9,7 @@ import { starts } from "./0008-starts.ts";
 import { attempts } from "./0009-attempts.ts";
 import { children } from "./0010-children.ts";
 import { grants } from "./0011-grants.ts";
+import { reservations } from "./0012-reservations.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   attempts,
   children,
   grants,
+  reservations,
 ];
