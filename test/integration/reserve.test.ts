@@ -501,6 +501,33 @@ describe("inside of its function", () => {
     expect(view).toMatchObject({ status: "DONE", enqueueSeq: 1, output: { value: 2 } });
   });
 
+  test("a try that is due after the invocation is waited for in further hops, which are no lack of progress", async () => {
+    let tries = 0;
+    const runId = await started((ctx) =>
+      ctx.reserve("gpu", {}, () =>
+        ctx.step(
+          "flaky",
+          () => {
+            if ((tries += 1) === 1) throw new Error("not yet");
+            return tries;
+          },
+          { tries: 2, timeout: "1s", backoff: { initial: "1h", max: "1h" } },
+        ),
+      ),
+    );
+    for (let seq = 1; seq <= 4; seq += 1) {
+      const [outcome] = await world.deliver(
+        [`run:${runId}:${seq}`],
+        {},
+        { remainingMs: () => (tries === 0 ? 900_000 : 2_100) },
+      );
+      expect(outcome).toMatchObject({ reason: "handed_over" });
+    }
+    expect([tries, await rowsOf(runId)]).toEqual([1, ["RELEASED", "RELEASED", "RELEASED", "LEFT"]]);
+    await world.later(3_700);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { value: 2 } });
+  });
+
   test("what it holds is held until the last of its calls has ended, also of those that nobody awaits", async () => {
     const order: string[] = [];
     passing = (point, detail) => {
