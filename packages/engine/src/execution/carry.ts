@@ -157,7 +157,9 @@ async function conclude(
     case "yielded": {
       const journal = hop?.journal() ?? [];
       const written = journal.length - (claim.journalLength - claim.journalStart);
-      const idle = end.why !== "drain" && hop !== undefined && written === 0 && !hop.hasTried();
+      const atRest = hop !== undefined && written === 0 && !hop.hasTried();
+      // Whoever waits for units, or is told to end, is not to blame for that.
+      const idle = atRest && (end.why === "time" || end.why === "grant");
       if (idle && end.why === "grant") {
         const withheld = { kind: "unknown", why: "a grant had expired before a step could start" } as const;
         return conclude(claim, await endOf(withheld, claim, deps, invocation), deps, invocation, hop);
