@@ -94,10 +94,13 @@ async function until(done: () => boolean): Promise<string> {
   return "seen";
 }
 
+let codecDown = false;
 /** Seals what it keeps. */
 const codec: Codec = {
   encode: (text, { kind, runId }) =>
-    Promise.resolve(`${kind} of ${runId}:${Buffer.from(text).toString("base64")}`),
+    codecDown && kind === "input"
+      ? Promise.reject(new Error("the key service is away"))
+      : Promise.resolve(`${kind} of ${runId}:${Buffer.from(text).toString("base64")}`),
   decode: (stored, { kind, runId }) => {
     const prefix = `${kind} of ${runId}:`;
     if (!stored.startsWith(prefix)) throw new Error(`sealed for another place than ${prefix}`);
@@ -240,6 +243,20 @@ describe("ctx.child", () => {
     },
   );
 
+  test("whose input the codec cannot write just now is started later, and no loss is counted", async () => {
+    const { runId } = await world.submit("parent", { do: "return" });
+    codecDown = true;
+    await world.drain();
+    await world.later(31);
+    codecDown = false;
+    expect(await world.view(runId)).toMatchObject({ status: "QUEUED" });
+    expect(await childrenOf(runId)).toEqual([]);
+    await world.later(31);
+    await world.drain();
+    expect(await world.view(runId)).toMatchObject({ status: "DONE" });
+    expect(await world.db.admin("select from ghouls.deliveries where outcome = 'lost'")).toEqual([]);
+  });
+
   test("that ends while its parent works is found by the parent's park, and forgotten later", async () => {
     await start("beside");
     await world.later(1_000);
@@ -340,6 +357,24 @@ describe("the end of a parent", () => {
     for (const seconds of [1, 10, 30]) await world.later(seconds);
     for (const id of [runId, middle, last])
       expect(await world.view(id)).toMatchObject({ status: "CANCELLED" });
+  });
+
+  test("cancels each of its children, whatever happens to one", async () => {
+    const runId = await start("many");
+    await world.control.cancel(SOMEBODY, runId, "no more");
+    failing = "containment.after-cancel";
+    await world.reconcile();
+    failing = undefined;
+    expect((await childrenOf(runId)).map(({ status }) => status)).toEqual([
+      "CANCELLED",
+      "CANCELLED",
+      "CANCELLED",
+    ]);
+    expect(world.logged.filter(({ message }) => message === "a child could not be cancelled")).toHaveLength(
+      3,
+    );
+    await world.later(60);
+    expect(await world.view(runId)).toMatchObject({ status: "CANCELLED" });
   });
 
   test("by a restart contains the child while the run goes on", async () => {

@@ -109,6 +109,17 @@ const world = await testWorld({
     }),
     workflow({
       ...base,
+      name: "deep",
+      run: (ctx) => {
+        const deeper = (levels: number): Promise<unknown> =>
+          levels === 0
+            ? ctx.step("s", did("never"))
+            : ctx.map("\u{4e2d}".repeat(200), [1], () => deeper(levels - 1));
+        return deeper(5);
+      },
+    }),
+    workflow({
+      ...base,
       name: "odd",
       run: (ctx) => ctx.map("odd", "text" as never, () => 1),
     }),
@@ -219,6 +230,14 @@ describe("ctx.map", () => {
 
   it("of nothing is nothing", async () => {
     expect(await ended("empty")).toMatchObject({ status: "DONE", output: [] });
+  });
+
+  it("is refused where the names around a call are longer than the ledger's index can keep", async () => {
+    expect(await ended("deep")).toMatchObject({
+      status: "FAILED",
+      error: { code: "invalid_call", message: expect.stringContaining("give them shorter ones") as string },
+    });
+    expect(calls).toEqual([]);
   });
 
   it("is refused inside of a step, and for what is no array", async () => {

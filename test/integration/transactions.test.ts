@@ -72,6 +72,27 @@ async function runs(next: typeof body, deps: Partial<ExecutionDeps> = {}) {
   return world.view(runId);
 }
 
+test("one that waits for its turn is not called once its hop has ended, and what made another wait is named without its words", async () => {
+  const own = await testWorld({ workflows: [any], maxConnections: 2 });
+  body = (ctx) =>
+    Promise.all([
+      ctx.transaction("one", async (tx) => {
+        calls.push("one");
+        await tx.query("select pg_sleep(0.5)");
+      }),
+      ctx.transaction("two", () => {
+        calls.push("two");
+      }),
+      delay(100).then(() => {
+        throw new Error("no more");
+      }),
+    ]);
+  const { runId } = await own.submit("any");
+  await own.drain();
+  expect((await own.view(runId)).status).toBe("FAILED");
+  expect(calls).toEqual(["one"]);
+});
+
 describe("both or neither", () => {
   test("a function that returns: its statements and its result are there, and no replay calls it again", async () => {
     let key: string | undefined;

@@ -179,6 +179,7 @@ export class Asking {
     const late = this.#tooLate(scope, `reserve "${asked.name}"`);
     if (late !== undefined) return late;
     const { name, ...reserve } = asked;
+    if (isTooLong(scope, name)) return this.#refuse(refusal("invalid_call", tooLong(name)));
     const place = this.#scopes.enter(scope, "reserve", name);
     const id = place && this.#hop.calls.next(this.#hop.epoch, scope, "reserve", name);
     if (place === undefined || id === undefined)
@@ -267,6 +268,7 @@ export class Asking {
     if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
     const late = this.#tooLate(scopeHere(), `${kind} "${asked.name}"`);
     if (late !== undefined) return late;
+    if (isTooLong(scopeHere(), asked.name)) return this.#refuse(refusal("invalid_call", tooLong(asked.name)));
     const id = this.#hop.calls.next(this.#hop.epoch, scopeHere(), kind, asked.name);
     if (id === undefined) return this.#refuse(refusal("duplicate_call", alreadyOpen("call", asked.name)));
     const call: OpenCall = this.#hop.calls.open(
@@ -322,6 +324,17 @@ export class Asking {
 /** The scope in which the code that asks stands. */
 function scopeHere(): string {
   return whereAmI()?.scope ?? "";
+}
+
+/** What the ledger's index of identities has room for, beside the rest of one, in bytes of UTF-8. */
+const MAX_PLACE_BYTES = 2_000;
+
+function isTooLong(scope: string, name: string): boolean {
+  return Buffer.byteLength(scope) + Buffer.byteLength(name) > MAX_PLACE_BYTES;
+}
+
+function tooLong(name: string): string {
+  return `call "${name.slice(0, 60)}": its name and the names of the maps and reservations around it are more than ${MAX_PLACE_BYTES} bytes long: give them shorter ones`;
 }
 
 /** What the code that asks holds. */

@@ -3,12 +3,17 @@ import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { requestDigest } from "../admission/validate.ts";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps } from "./deps.ts";
+import { encoded } from "./encoded.ts";
 import { refusal, whatStops, type HopEnd } from "./hop-end.ts";
 import type { CallEnd } from "./in-flight.ts";
+import { CodecError } from "./loaded-journal.ts";
 import { inputProblem } from "./material.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { contentOfChild, digestOfFrozen } from "./takeover.ts";
 import type { ChildRequest } from "./wait-options.ts";
+
+/** When a delivery is due again whose codec may work again. */
+const CODEC_AFTER_MS = 30_000;
 
 /**
  * Starts the child of a call, or finds it started by an earlier hop (design.md §3, Children). Answers how the hop ends
@@ -21,23 +26,32 @@ export async function startChild(
   arms: readonly OpenArm[],
   deps: ExecutionDeps,
   persistence: Persistence,
+  nowMs: () => number,
 ): Promise<CallEnd> {
   const arm = arms.find((one) => callKey(one.call) === call.key);
   const end = await whatStops(() =>
     arm === undefined
       ? start(claim, call, child, deps, persistence)
-      : problemOfStarted(claim, call, arm, deps),
+      : problemOfStarted(claim, call, child, arm, deps),
   );
-  return end === undefined ? { outcome: "stands" } : { outcome: "stops", end };
+  if (end === undefined) return { outcome: "stands" };
+  if (end.kind !== "unknown" || !(end.error instanceof CodecError)) return { outcome: "stops", end };
+  const { message } = end.error;
+  deps.logFor(claim).error("a codec could not do its work; the delivery goes back", { error: message });
+  const dueAt = new Date(nowMs() + CODEC_AFTER_MS);
+  return { outcome: "stops", end: { kind: "given_back", dueAt, why: "a codec could not do its work" } };
 }
 
 /** It was started; the code must ask for that very run. */
 async function problemOfStarted(
   claim: ClaimedRun,
   call: OpenCall,
-  { childRunId }: OpenArm,
+  child: ChildRequest,
+  { childRunId, requestDigest: started }: OpenArm,
   deps: ExecutionDeps,
 ): Promise<HopEnd | undefined> {
+  if ((await digestOf(child, deps)) === started) return undefined;
+  // The pin may have moved since, and the codec's key.
   if ((await digestOfFrozen(claim, childRunId ?? "", call.wait, deps)) !== undefined) return undefined;
   const { name } = call.id;
   return refusal(
@@ -45,6 +59,10 @@ async function problemOfStarted(
     `child "${name}" was started with another request than the code asks for now: the code has changed or is not deterministic`,
     name,
   );
+}
+
+function digestOf(child: ChildRequest, { codec }: Pick<ExecutionDeps, "codec">): Promise<string> {
+  return encoded("the request of a child", () => requestDigest(codec, contentOfChild(child)));
 }
 
 async function start(
@@ -65,13 +83,16 @@ async function start(
     );
   const [armId, runId] = [deps.ids.next(), deps.ids.next()];
   const { tenantId } = claim;
-  const inputText = await deps.codec.encode(child.inputText, { tenantId, runId, kind: "input" });
+  const context = { tenantId, runId, kind: "input" } as const;
+  const inputText = await encoded(`the input of child "${name}"`, () =>
+    deps.codec.encode(child.inputText, context),
+  );
   const queue = child.queue ?? definition.queue ?? DEFAULT_QUEUE;
   const started = {
     armId,
     call: call.id,
     runId,
-    requestDigest: await requestDigest(deps.codec, contentOfChild(child)),
+    requestDigest: await digestOf(child, deps),
     workflow: { name: definition.name, version: definition.version, digest },
     queue,
     priority: child.priority,

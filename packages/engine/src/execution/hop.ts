@@ -267,7 +267,9 @@ export class Hop {
         if (this.#word.end !== undefined && !this.#mayStart(this.#word.end, call)) return;
         this.#inFlight.track(
           call,
-          startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence),
+          startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence, () =>
+            ledgerNowMs(this.#claim, this.#deps, this.#invocation),
+          ),
         );
       },
     });

@@ -22,7 +22,7 @@ test.each([
   "rollback work to savepoint a",
   "rollback transaction to a",
   "rollback /* to the first */ to a",
-  "set local statement_timeout = 100",
+  "set local work_mem = '1MB'",
   "set constraints all deferred",
   "explain analyze select 1",
   "show server_version",
@@ -69,6 +69,25 @@ test.each([
   "set role a",
 ])("refuses %j, which would outlive it", (text) => {
   expect(whyNotSent(text)).toMatch(/write SET LOCAL/);
+});
+
+test.each([
+  "set local statement_timeout = 0",
+  "SET LOCAL lock_timeout TO '1h'",
+  "set /* so */ local idle_in_transaction_session_timeout = 0",
+  "set local datestyle = 'SQL, DMY'",
+  "set local role a",
+  "set local session authorization a",
+])("refuses %j, on which the engine relies", (text) => {
+  expect(whyNotSent(text)).toMatch(/relies on it/);
+});
+
+test.each([
+  "select 1 into temp a",
+  "select 1 into local temporary a",
+  "with b as (select 1) select * into pg_temp.a from b",
+])("refuses %j, whose table others would meet", (text) => {
+  expect(whyNotSent(text)).toMatch(/a temporary table outlives/);
 });
 
 test.each([

@@ -19,6 +19,20 @@ const LET_THROUGH = new Set([
   "notify",
 ]);
 
+/** Settings that the engine has made, or relies on. */
+const OURS = new Set([
+  "statement_timeout",
+  "lock_timeout",
+  "transaction_timeout",
+  "idle_in_transaction_session_timeout",
+  "datestyle",
+  "session",
+  "role",
+]);
+
+/** Tables of the session. In a text or a comment it is refused too, for want of a parser. */
+const OUTLIVES = /\binto\s+(?:(?:local|global)\s+)?temp(?:orary)?\b|\bpg_temp\b/i;
+
 /** What ends a transaction, or begins one. */
 const ENDS = new Set(["begin", "start", "commit", "end", "abort", "rollback", "prepare"]);
 
@@ -34,9 +48,13 @@ export function whyNotSent(text: unknown): string | undefined {
     return "a statement is a text, with its values beside it: tx.query(text, values)";
   const [first, ...rest] = wordsOf(text, 4);
   if (first === undefined) return "there is no statement in it";
+  if (OUTLIVES.test(text))
+    return "a temporary table outlives the transaction, on a connection that others get: use a table, or WITH";
   if (LET_THROUGH.has(first)) return undefined;
   const [second, third] = rest;
   if (first === "set") {
+    if (second === "local" && OURS.has(third ?? ""))
+      return `SET LOCAL ${third} is not let through: what the engine does in the transaction relies on it`;
     if (second === "local" || second === "constraints") return undefined;
     return `SET would outlive the transaction, on a connection that others get: write SET LOCAL`;
   }

@@ -84,7 +84,7 @@ async function oneTry(transaction: LiveTransaction, tryNumber: number, deps: Exe
     if (calls >= MAX_CALLS) return { outcome: "failed", failure: end.failure, final: false };
     log.info("a transaction was rolled back and is tried again", {
       step: call.name,
-      error: end.failure.message.slice(0, 200),
+      error: end.failure.name,
     });
     await pause(FIRST_PAUSE_MS * 2 ** calls * (0.5 + deps.chance()), hopSignal);
     if (hopSignal.aborted) return { outcome: "abandoned" };
@@ -159,7 +159,7 @@ async function begin(
         onPause: (error) => log.warn("the ledger is out of reach; a transaction waits", { kind: error.kind }),
       },
     );
-    if (begun !== null && notNow() === undefined) return begun;
+    if (begun !== null && !hopSignal.aborted && notNow() === undefined) return begun;
     await begun?.rollback(ROLLBACK_MS);
   } catch (error) {
     if (!(error instanceof LedgerError) || notNow() === undefined) throw error;

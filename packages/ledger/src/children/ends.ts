@@ -5,7 +5,7 @@ import { acknowledgeOver } from "../containment/items.ts";
 import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
-import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
+import { PARKED_STATES, resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
 
 /** A child that has ended, and whose parent may not know. */
 export interface ChildEnd extends RunKey {
@@ -73,11 +73,12 @@ export async function tellParent(
   return database.transaction("children.tell-parent", async (transaction) => {
     const status = (await lockRuns(transaction, [parent])).get(parentRunId);
     const open = status !== undefined && !isTerminalRun(status);
+    const parked = status !== undefined && PARKED_STATES.includes(status);
     const ended =
       open && (await acknowledgeOver(transaction, parent))
         ? await endRunIfContained(transaction, parent)
         : null;
-    const resumption = open ? await resumeIfClosed(transaction, parent, publisherGraceSeconds) : null;
+    const resumption = parked ? await resumeIfClosed(transaction, parent, publisherGraceSeconds) : null;
     await transaction.run(FORGET, [tenantId, runId]);
     return { resumption, ended };
   });

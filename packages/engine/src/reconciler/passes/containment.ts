@@ -57,11 +57,16 @@ export async function contain(
 /** Those whose close is "cancel", each in a transaction of its own: its parent is locked by none. */
 async function cancelChildren(
   parent: RunKey,
-  { ledger, faults, settings }: Pick<ContainmentOptions, "ledger" | "faults" | "settings">,
+  { ledger, faults, log, settings }: Pick<ContainmentOptions, "ledger" | "faults" | "log" | "settings">,
 ): Promise<void> {
   const word = { actor: `run ${parent.runId}`, reason: "its parent goes on without it" };
   for (const child of await ledger.children.toCancel(parent)) {
-    await ledger.children.cancel(child, word, settings.actsMarginSeconds);
-    await faults("containment.after-cancel", child.runId);
+    try {
+      await ledger.children.cancel(child, word, settings.actsMarginSeconds);
+      await faults("containment.after-cancel", child.runId);
+    } catch (error) {
+      // It takes no other's turn; the next look tries it again.
+      log.warn("a child could not be cancelled", { runId: child.runId, error: String(error).slice(0, 200) });
+    }
   }
 }
