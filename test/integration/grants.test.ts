@@ -133,7 +133,7 @@ describe("a grant of the ledger", () => {
       error: {
         code: "grant_refused",
         message: expect.stringMatching(
-          /^the grant "reports:write" was refused to "user:ada": no grant .* names user:ada, role:operator$/,
+          /^the grant "reports:write" was refused to "user:ada": in tenant "acme" no grant .* names user:ada, role:operator; .* makes one$/,
         ),
       },
     });

@@ -83,7 +83,7 @@ test("one that waits for its turn is not called once its hop has ended, and what
       ctx.transaction("two", () => {
         calls.push("two");
       }),
-      delay(100).then(() => {
+      until("the first is called", () => calls.length > 0).then(() => {
         throw new Error("no more");
       }),
     ]);

@@ -34,7 +34,8 @@ export function createLedgerGrants(ledger: Pick<Ledger, "grants">): GrantProvide
       const grant = await ledger.grants.live({ tenantId, name }, holders);
       if (grant === null) {
         const who = holders.join(", ");
-        return { outcome: "refused", reason: `no grant that is neither revoked nor expired names ${who}` };
+        const reason = `in tenant "${tenantId}" no grant that is neither revoked nor expired names ${who}; \`ghouls grants create ${name} --tenant ${tenantId} --holder ${holders[0]}\` makes one`;
+        return { outcome: "refused", reason };
       }
       return { outcome: "granted", ...(grant.expiresAt === null ? {} : { expiresAt: grant.expiresAt }) };
     },

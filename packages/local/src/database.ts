@@ -47,7 +47,12 @@ async function embedded(options: DatabaseOptions): Promise<Database> {
     const schema = await options.schema;
     const migrator = { name: MIGRATOR, password: passwords.migrator };
     const application = { name: APPLICATION, password: passwords.application };
-    await options.ledger.createRoles(postgres.adminUrl, { schema, migrator, application });
+    await options.ledger.createRoles(postgres.adminUrl, {
+      schema,
+      migrator,
+      application,
+      mayCreateSchemas: true,
+    });
     await options.ledger.migrate({
       connectionString: postgres.urlFor(migrator),
       schema,

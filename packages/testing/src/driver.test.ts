@@ -11,6 +11,7 @@ function driverBeforeAMove(atTheMove: (driver: Driver) => void) {
   const driver: Driver = new Driver({
     scratch: {
       now: () => Promise.resolve(0),
+      family: (runIds) => Promise.resolve(runIds),
       nextDue: () => {
         if (!asked) atTheMove(driver);
         asked = true;

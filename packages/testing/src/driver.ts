@@ -7,7 +7,7 @@ import type { TestQueue } from "./queue.ts";
 import type { Workers } from "./workers.ts";
 
 export interface DriverOptions {
-  readonly scratch: Pick<ScratchLedger, "now" | "nextDue" | "advanceTo">;
+  readonly scratch: Pick<ScratchLedger, "now" | "nextDue" | "advanceTo" | "family">;
   readonly queue: Pick<TestQueue, "take" | "published">;
   readonly workers: Pick<Workers, "carry" | "isInside">;
   readonly script: Pick<Script, "actIfDue" | "nextDue">;
@@ -137,9 +137,9 @@ export class Driver {
   async #turn(): Promise<void> {
     await Promise.all(this.#acts);
     const looking = [...this.#pending];
-    const runIds = this.#runIds();
-    await this.#carryOn(runIds);
+    await this.#carryOn();
     if (await this.#lookAll()) return;
+    const runIds = await this.#runIds();
     const next = await this.#next(runIds);
     // What was called, or done, meanwhile has a turn of its own before the clock moves.
     if (this.#acts.size > 0 || [...this.#pending].some((one) => !looking.includes(one))) return;
@@ -153,11 +153,13 @@ export class Driver {
   }
 
   /** Everything that is due now, until nothing is. */
-  async #carryOn(runIds: readonly string[] | undefined): Promise<void> {
+  async #carryOn(): Promise<void> {
     const { queue, workers, script, reconcileIfDue } = this.#options;
-    const isWanted = ({ runId }: { runId: string | undefined }) =>
-      runId === undefined || runIds === undefined || runIds.includes(runId);
     for (let worked = true; worked && this.#pending.size > 0;) {
+      // A run may have started others.
+      const runIds = await this.#runIds();
+      const isWanted = ({ runId }: { runId: string | undefined }) =>
+        runId === undefined || runIds === undefined || runIds.includes(runId);
       worked = await script.actIfDue(runIds);
       for (
         let message = await queue.take(isWanted);
@@ -213,9 +215,11 @@ export class Driver {
     return { ...next, definite: earliest(next.definite, scripted) };
   }
 
-  #runIds(): readonly string[] | undefined {
+  /** Whose code may run: of those that are waited for, and of what they have started. */
+  async #runIds(): Promise<readonly string[] | undefined> {
     const all = [...this.#pending].map(({ goal }) => goal.runIds);
-    return all.includes(undefined) ? undefined : [...new Set(all.flatMap((ids) => ids ?? []))];
+    if (all.includes(undefined)) return undefined;
+    return this.#options.scratch.family([...new Set(all.flatMap((ids) => ids ?? []))]);
   }
 
   #settle(one: Pending, settle: () => void): void {

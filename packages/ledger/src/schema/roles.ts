@@ -6,6 +6,8 @@ export interface RoleOptions {
   readonly schema: string;
   readonly migrator: { readonly name: string; readonly password: string };
   readonly application: { readonly name: string; readonly password: string };
+  /** Whether the migrator may create schemas of its own beside it, for tables that workflows write to. */
+  readonly mayCreateSchemas?: boolean;
 }
 
 /**
@@ -44,6 +46,9 @@ export function rolesSql(options: RoleOptions, database: string): string[] {
     `do $$ begin if not pg_has_role('${migrator.name}', 'usage') then grant ${migrator.name} to current_user; end if; end $$`,
     `create schema if not exists ${schema} authorization ${migrator.name}`,
     `grant connect on database ${pg.escapeIdentifier(database)} to ${migrator.name}, ${application.name}`,
+    ...(options.mayCreateSchemas === true
+      ? [`grant create on database ${pg.escapeIdentifier(database)} to ${migrator.name}`]
+      : []),
   ];
 }
 

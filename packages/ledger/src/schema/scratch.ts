@@ -25,6 +25,8 @@ export interface ScratchLedger {
    * jobs that services have where `polls` is false.
    */
   nextDue(runIds?: readonly string[], options?: { readonly polls?: boolean }): Promise<NextDue>;
+  /** These runs, and those that they have started, and so on. */
+  family(runIds: readonly string[]): Promise<readonly string[]>;
   /** Forgets every run, and sets the clock back to the server's. */
   empty(): Promise<void>;
   /** Drops the schema, and closes its connections. */
@@ -116,19 +118,20 @@ from (
 ) as due
 where due_at > ghouls.clock()`;
 
+const FAMILY = `
+with recursive family as (
+  select q.run_id from unnest($1::uuid[]) as q(run_id)
+  union
+  select child.run_id from ghouls.runs child join family on child.parent_run_id = family.run_id
+)
+select family.run_id from family`;
+
 /** The roles of a server for tests; the migrator may create schemas there. Needs a superuser. */
 export async function createScratchRoles(
   adminConnectionString: string,
   roles: Pick<RoleOptions, "migrator" | "application">,
 ): Promise<void> {
-  await createRoles(adminConnectionString, { schema: "ghouls", ...roles });
-  const { ask, close } = asking(adminConnectionString);
-  try {
-    const grant = `do $$ begin execute format('grant create on database %I to ${roles.migrator.name}', current_database()); end $$`;
-    await ask(grant);
-  } finally {
-    await close();
-  }
+  await createRoles(adminConnectionString, { schema: "ghouls", mayCreateSchemas: true, ...roles });
 }
 
 /**
@@ -192,8 +195,12 @@ export async function createScratchLedger(options: ScratchOptions): Promise<Scra
         progress: String(row?.["progress"]),
       };
     },
+    family: async (runIds) => {
+      const found = await inSchema(FAMILY, [runIds]);
+      return found.map((row) => String(row["run_id"]));
+    },
     empty: async () => {
-      await inSchema("truncate ghouls.runs, ghouls.evidence cascade");
+      await inSchema("truncate ghouls.runs, ghouls.evidence, ghouls.child_ends cascade");
       await inSchema(
         "update ghouls.test_clock set at = statement_timestamp(), since = statement_timestamp()",
       );
