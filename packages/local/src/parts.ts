@@ -39,7 +39,12 @@ interface Role {
 export interface LedgerParts {
   createRoles(
     adminConnectionString: string,
-    roles: { readonly schema: string; readonly migrator: Role; readonly application: Role },
+    roles: {
+      readonly schema: string;
+      readonly migrator: Role;
+      readonly application: Role;
+      readonly mayCreateSchemas?: boolean;
+    },
   ): Promise<unknown>;
   migrate(options: {
     readonly connectionString: string;
