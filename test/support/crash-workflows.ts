@@ -207,6 +207,9 @@ export interface CrashSettings {
 export const TIMING = { lease: "20s", beat: "500ms", actsMargin: "20s", maxLosses: 3 } as const;
 export const FUNCTION_TIMEOUT = "60s";
 
+/** What their workers may reserve units of. */
+export const CAPACITIES = { gpu: 1 } as const;
+
 export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[] = []): Config {
   const { lease = TIMING.lease, functionTimeout = FUNCTION_TIMEOUT, batchSize = 5, poolSize = 2 } = settings;
   const queue = { functionTimeout, batchSize };
@@ -215,7 +218,7 @@ export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[
     queues: { runs: queue, rites: queue },
     database: { poolSize },
     services,
-    capacities: { gpu: 1 },
+    capacities: CAPACITIES,
     egress: { origins: [JOBS] },
     timing: { ...TIMING, lease: lease as typeof TIMING.lease },
   });

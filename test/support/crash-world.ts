@@ -8,7 +8,7 @@ import {
   type ReceivedMessage,
   type RunStatus,
 } from "@ghouls/core";
-import { FUNCTION_TIMEOUT, TIMING, WORKFLOWS, type CrashSettings } from "./crash-workflows.ts";
+import { CAPACITIES, FUNCTION_TIMEOUT, TIMING, WORKFLOWS, type CrashSettings } from "./crash-workflows.ts";
 import type { TestDatabase } from "./database.ts";
 import { letGo, startWorker, type Invocation, type WorkerProcess } from "./fault-driver.ts";
 import { httpStub, type HttpStub } from "./http-stub.ts";
@@ -87,6 +87,8 @@ export async function crashWorld(options: CrashWorldOptions = {}): Promise<Crash
     },
   });
   const { db, queue, sqs, ledger } = world;
+  // Said by the first worker of all: its way would be another than that of those after it.
+  await ledger.capacities.record(CAPACITIES);
 
   const receive = (max = 10) => queue.receive("runs", { max, waitSeconds: 0 });
   const work = async (
