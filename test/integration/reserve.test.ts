@@ -722,3 +722,50 @@ test("a run that hands over while it waits, and comes to its end after all, is d
   holder.letGo();
   await holder.working;
 });
+
+describe("what has changed meanwhile", () => {
+  test("a configuration with less of a capacity ends no run that had its units long ago", async () => {
+    const runId = await started(async (ctx) => {
+      const got = await ctx.reserve("licences", { units: 3 }, () => ctx.step("use", () => 1));
+      await ctx.waitForSignal("go");
+      return got.outcome;
+    });
+    await world.drain();
+    await world.signals.send(SOMEBODY, runId, { name: "go", payloadText: undefined });
+    await world.deliver([`run:${runId}:2`], { capacities: { licences: 1 } });
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "RESERVED" });
+  });
+
+  test("a run does not go on as new while nobody knows of an effect that its units hold back", async () => {
+    const asked: string[] = [];
+    const runId = await started((ctx, input) => {
+      if (input === "again") return Promise.resolve("second");
+      return Promise.all([
+        ctx.reserve("gpu", {}, () =>
+          ctx.step("charge", () => asked.push("charged"), {
+            effect: "once",
+            probe: () => {
+              asked.push("asked");
+              return { outcome: "cannot_happen" };
+            },
+          }),
+        ),
+        ctx.step("beside", () => 1).then(() => ctx.restart("again")),
+      ]);
+    });
+    passing = (point) => {
+      if (point === "worker.after-intent") throw new Error("the worker is gone");
+    };
+    await world.drain();
+    passing = undefined;
+    await world.later(130);
+    // Its worker may still act: nobody is asked, and the run waits.
+    expect(await world.view(runId)).toMatchObject({ status: "QUEUED" });
+    expect(asked).toEqual([]);
+    await world.later(1_000);
+    await world.later(1_000);
+    expect(asked).toEqual(["asked"]);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "second" });
+    expect(await db.admin("select from ghouls.intents where outcome is null")).toEqual([]);
+  });
+});

@@ -25,7 +25,7 @@ import { eachItem, understandMap } from "./map.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
 import { Scopes, itemScope, reserveScope, type Place } from "./scopes.ts";
-import { understandReserve, type Held } from "./reserve-options.ts";
+import { understandReserve, whyNeverHad, type Held } from "./reserve-options.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
 import { resolveTransaction } from "./transaction-options.ts";
 import {
@@ -174,7 +174,7 @@ export class Asking {
       return deferred<never>().promise;
     }
     const [scope, held] = [scopeHere(), heldHere()];
-    const asked = understandReserve(capacity, options, run, this.#hop.deps.capacities, held);
+    const asked = understandReserve(capacity, options, run);
     if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
     const late = this.#tooLate(scope, `reserve "${asked.name}"`);
     if (late !== undefined) return late;
@@ -188,7 +188,11 @@ export class Asking {
       step: undefined,
       wait: undefined,
       reserve: { ...reserve, scope: reserveScope(place.path) },
-      start: () => this.#hop.startReserve(call),
+      start: () => {
+        const never = whyNeverHad(asked, this.#hop.deps.capacities, held);
+        if (never === undefined) this.#hop.startReserve(call);
+        else this.#hop.refuse(refusal("invalid_call", never));
+      },
     });
     this.#hop.opened(call);
     const { units } = reserve;

@@ -157,7 +157,7 @@ async function conclude(
     case "yielded": {
       const journal = hop?.journal() ?? [];
       const written = journal.length - (claim.journalLength - claim.journalStart);
-      const atRest = hop !== undefined && written === 0 && !hop.hasTried();
+      const atRest = hop !== undefined && written === 0 && !hop.hasTried() && !hop.hasWaited();
       // Whoever waits for units, or is told to end, is not to blame for that.
       const idle = atRest && (end.why === "time" || end.why === "grant");
       if (idle && end.why === "grant") {

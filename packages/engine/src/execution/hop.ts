@@ -107,6 +107,7 @@ export class Hop {
     this.#reservations = new Reservations({
       ...shared,
       bodies: this.#bodies,
+      effects: this.#effects,
       inFlight: this.#inFlight,
       writer: this.#writer,
       persistence: this.#persistence,
@@ -132,7 +133,11 @@ export class Hop {
     await this.#replay();
     const word = this.#word;
     const mismatch = this.#disagrees ? undefined : this.#bodies.mismatch();
-    if (mismatch !== undefined) word.refuse(mismatch);
+    if (mismatch !== undefined) {
+      word.refuse(mismatch);
+      // Whatever its code has come to.
+      word.insist(mismatch);
+    }
     if (beforeLive !== undefined && !this.#disagrees && !word.refused && word.mayWrite) {
       const stopped = await whatStops(() => beforeLive((wanted) => this.#openWithin(wanted)));
       if (stopped !== undefined) {
@@ -226,6 +231,11 @@ export class Hop {
   /** Whether it has come further than its journal says: a step has had a try. */
   hasTried(): boolean {
     return this.#nextTries.hasTried();
+  }
+
+  /** Whether it had to wait for units. */
+  hasWaited(): boolean {
+    return this.#reservations.hasWaited();
   }
 
   /** What a replay of this hop has to ask for too. */

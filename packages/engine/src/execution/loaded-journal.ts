@@ -113,8 +113,13 @@ export async function loadJournal(
 }
 
 /** Whether its result is a function's, which passed the codec as a whole. */
-export function isOfFunction(kind: CallKind): boolean {
+function isOfFunction(kind: CallKind): boolean {
   return kind === "step" || kind === "transaction";
+}
+
+/** Whether a hop has written it, and gone on from it: what closes a wait comes between two hops. */
+export function isOfHop(kind: CallKind): boolean {
+  return isOfFunction(kind) || kind === "reserve" || kind === "release";
 }
 
 /** The ledger writes the result of a wait; comments and payloads in it stay as they were stored. */

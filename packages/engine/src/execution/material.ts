@@ -4,7 +4,7 @@ import type { ExecutionDeps } from "./deps.ts";
 import { loadEffects, type Effects } from "./effects.ts";
 import { loadRetries, type Retries } from "./retries.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
-import { isOfFunction, loadJournal, verified, verifyCheckpoint, type LoadedEntry } from "./loaded-journal.ts";
+import { isOfHop, loadJournal, verified, verifyCheckpoint, type LoadedEntry } from "./loaded-journal.ts";
 
 /** What a hop starts from, checked. */
 export interface Material {
@@ -31,7 +31,7 @@ export async function loadMaterial(
     claim.journalLength === claim.journalStart
       ? []
       : await loadJournal(claim, await deps.ledger.journal.read(claim, claim.journalStart), deps.codec);
-  let seen = journal.findLastIndex(({ kind }) => isOfFunction(kind)) + 1;
+  let seen = journal.findLastIndex(({ kind }) => isOfHop(kind)) + 1;
   if (claim.checkpointGeneration !== null) {
     const checkpoint = await deps.ledger.checkpoints.read(claim, claim.checkpointGeneration);
     seen = Math.max(seen, verifyCheckpoint(claim, checkpoint, journal));

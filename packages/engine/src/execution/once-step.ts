@@ -68,6 +68,8 @@ export async function onceStep(step: OnceStep, deps: ExecutionDeps): Promise<Onc
     return failedForGood(step, tries, { name: "Error", message: "it did not happen" });
   }
   for (;;) {
+    // It was asked about; nothing is called for a run that does not go on here.
+    if (step.hopSignal.aborted) return { outcome: "abandoned", tries };
     const notNow = step.whyNotNow();
     if (notNow !== undefined) return stops(notNow);
     number += 1;

@@ -2,6 +2,7 @@ import { serialize, sha256, type CallId } from "@ghouls/core";
 import type { Ask, ClaimedRun, TakeAnswer } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
+import type { Effects } from "./effects.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { LastWord } from "./last-word.ts";
@@ -15,6 +16,7 @@ interface Options {
   readonly deps: ExecutionDeps;
   readonly invocation: Invocation;
   readonly bodies: Bodies;
+  readonly effects: Effects;
   readonly inFlight: InFlight;
   readonly writer: JournalWriter;
   readonly persistence: Persistence;
@@ -47,9 +49,15 @@ export class Reservations {
   readonly #options: Options;
   readonly #asking = new Map<string, Asking>();
   readonly #stop = new AbortController();
+  #hasWaited = false;
 
   constructor(options: Options) {
     this.#options = options;
+  }
+
+  /** Whether anything had to be waited for: that no step fitted after it is no fault of the code. */
+  hasWaited(): boolean {
+    return this.#hasWaited;
   }
 
   /** Asks for the units of a call. */
@@ -69,8 +77,10 @@ export class Reservations {
   }
 
   #holdsBack(call: OpenCall): boolean {
-    const body = this.#options.bodies.around(call.id.scope).find(({ state }) => state !== "held");
+    const { bodies, effects, word } = this.#options;
+    const body = bodies.around(call.id.scope).find(({ state }) => state !== "held");
     if (body === undefined) return false;
+    if (word.end?.kind === "restarted" && effects.of(call.id).openIntent !== undefined) return false;
     body.heldBack.push(call);
     if (body.state === "to retake") this.#retake(body);
     return true;
@@ -90,9 +100,21 @@ export class Reservations {
     }
   }
 
-  /** Nothing is waited for any more. */
+  /**
+   * Nothing is waited for any more. A run does not go on as new while nobody knows of an effect of the old one: what was held
+   * back is asked about, which takes no units.
+   */
   stop(): void {
     this.#stop.abort();
+    const { bodies, effects, word } = this.#options;
+    if (word.end?.kind !== "restarted") return;
+    for (const { heldBack } of bodies.open()) {
+      const unknown = heldBack.filter(({ id }) => effects.of(id).openIntent !== undefined);
+      for (const call of unknown) {
+        heldBack.splice(heldBack.indexOf(call), 1);
+        call.start();
+      }
+    }
   }
 
   /** Asks the ledger. Never rejects: what went wrong is how the hop ends. */
@@ -188,6 +210,7 @@ export class Reservations {
     const { claim, deps, invocation, inFlight, word } = this.#options;
     const { reservePollMs, residentReserveMs, settleReserveMs } = deps.settings;
     asking.waits = true;
+    this.#hasWaited = true;
     const waitedMs = deps.clock.monotonicMs() - asking.sinceMs;
     const givenBack = (afterMs: number) => {
       const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + afterMs);

@@ -27,20 +27,15 @@ const DEFAULT_WAIT_MS = 10 * 60_000;
 const KNOWN = new Set(["units", "wait", "name"]);
 
 /**
- * What a `ctx.reserve` can be, or why it cannot: a sentence with the fix.
- * @param held what the code holds where it asks
+ * What a `ctx.reserve` can be, or why it cannot: a sentence with the fix. What there is of the capacity is asked when it is
+ * taken: a configuration that has less of it now must not end a run that had its units long ago.
  */
 export function understandReserve(
   capacity: unknown,
   options: ReserveOptions,
   run: unknown,
-  capacities: Readonly<Record<string, number>>,
-  held: Held | undefined,
 ): (Reserve & { readonly name: string }) | string {
-  const all =
-    typeof capacity === "string" && Object.hasOwn(capacities, capacity) ? capacities[capacity] : undefined;
-  if (typeof capacity !== "string" || all === undefined)
-    return `reserve: there is no capacity "${String(capacity).slice(0, 100)}"; configured are ${Object.keys(capacities).join(", ") || "none"}`;
+  if (typeof capacity !== "string") return "reserve: its first argument is the name of a capacity";
   if (typeof options !== "object" || options === null)
     return `reserve "${capacity}": its options are an object, such as {}`;
   const { name = capacity, units = 1, wait } = options;
@@ -51,17 +46,32 @@ export function understandReserve(
   if (unknown !== undefined)
     return `${what}: option "${unknown}" is not known in this version (known: ${[...KNOWN].join(", ")})`;
   if (!Number.isInteger(units) || units < 1) return `${what}: units is a whole number from 1`;
-  if (units > all)
-    return `${what}: it asks for ${units} units, and "${capacity}" has ${all}: it could never have them`;
-  let inside = 0;
-  for (let outer = held; outer !== undefined; outer = outer.outer)
-    if (outer.capacity === capacity) inside += outer.units;
-  if (inside + units > all)
-    return `${what}: it asks for ${units} units inside a reservation of ${inside}, and "${capacity}" has ${all}: it could never have them. Reserve all at once`;
   try {
     return { name, capacity, units, waitMs: wait === undefined ? DEFAULT_WAIT_MS : durationMs(wait) };
   } catch (error) {
     if (!(error instanceof GhoulsError)) throw error;
     return `${what}: ${error.message}${error.fix === undefined ? "" : `. ${error.fix}`}`;
   }
+}
+
+/**
+ * Why units could never be had by this build's configuration; undefined where they could.
+ * @param held what the code holds where it asks
+ */
+export function whyNeverHad(
+  { capacity, units, name }: Reserve & { readonly name: string },
+  capacities: Readonly<Record<string, number>>,
+  held: Held | undefined,
+): string | undefined {
+  const all = Object.hasOwn(capacities, capacity) ? capacities[capacity] : undefined;
+  if (all === undefined)
+    return `reserve: there is no capacity "${capacity.slice(0, 100)}"; configured are ${Object.keys(capacities).join(", ") || "none"}`;
+  const what = `reserve "${name}": it asks for ${units} units`;
+  if (units > all) return `${what}, and "${capacity}" has ${all}: it could never have them`;
+  let inside = 0;
+  for (let outer = held; outer !== undefined; outer = outer.outer)
+    if (outer.capacity === capacity) inside += outer.units;
+  if (inside + units > all)
+    return `${what} inside a reservation of ${inside}, and "${capacity}" has ${all}: it could never have them. Reserve all at once`;
+  return undefined;
 }
