@@ -1,28 +1,21 @@
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { isTerminalRun, type Principal } from "@ghouls/core";
 import { paymentsFolder } from "../../packages/workflows/src/agent/agent.support.ts";
 import { payments } from "../../packages/workflows/src/agent/payments.ts";
 import { REFUNDS, STEPS, crashAgent } from "../support/crash-agent.ts";
 import { LEASE_SECONDS, crashWorld } from "../support/crash-world.ts";
-import type { WorkerProcess } from "../support/fault-driver.ts";
 import type { Fault } from "../support/fault-plan.ts";
 import { SOMEBODY } from "../support/world.ts";
 import { until } from "../support/wait.ts";
+import { victims } from "../support/victims.ts";
 
 const world = await crashWorld({ workflows: [crashAgent] });
 const folder = await paymentsFolder();
 const paid = () => payments({ AGENT_PAYMENTS: folder });
 const survivor = await world.start({ payments: folder });
 
-let next = world.start({ payments: folder });
-afterAll(() => next);
-async function victim(fault: Fault): Promise<WorkerProcess> {
-  const worker = await next;
-  next = world.start({ payments: folder });
-  next.catch(() => undefined);
-  await worker.faults([fault]);
-  return worker;
-}
+const doomed = victims(() => world.start({ payments: folder }));
+const victim = (fault: Fault) => doomed([fault]);
 
 const DECIDER: Principal = { ...SOMEBODY, subject: "user:bob", roles: ["decider"] };
 async function decide(runId: string): Promise<number> {

@@ -1,22 +1,13 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { crashWorld } from "../support/crash-world.ts";
-import type { WorkerProcess } from "../support/fault-driver.ts";
 import type { Fault, Passing } from "../support/fault-plan.ts";
+import { victims } from "../support/victims.ts";
 
 const world = await crashWorld();
 const { stub, db } = world;
 const survivor = await world.start();
 
-/** Victims are started while the test before them runs. */
-let next = world.start();
-afterAll(() => next);
-async function victim(faults: readonly Fault[] = []): Promise<WorkerProcess> {
-  const worker = await next;
-  next = world.start();
-  next.catch(() => undefined);
-  await worker.faults(faults);
-  return worker;
-}
+const victim = victims(() => world.start());
 
 const childOf = async (parentRunId: string) =>
   (

@@ -1,11 +1,11 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isTerminalRun } from "@ghouls/core";
 import { jobServicesAt } from "../support/crash-workflows.ts";
 import { LEASE_SECONDS, crashWorld } from "../support/crash-world.ts";
-import type { WorkerProcess } from "../support/fault-driver.ts";
 import type { Fault, Passing } from "../support/fault-plan.ts";
 import { jobServer } from "../support/job-server.ts";
 import { until } from "../support/wait.ts";
+import { victims } from "../support/victims.ts";
 
 const server = await jobServer();
 const world = await crashWorld({ services: jobServicesAt(server.origin), origins: [server.origin] });
@@ -15,16 +15,7 @@ const survivor = await start();
 /** What a worker has left that stands still: more than its submission may take. It is killed half as much later. */
 const STANDS_MS = 12_000;
 
-/** Victims are started while the test before them runs. */
-let next = start();
-afterAll(() => next);
-async function victim(faults: readonly Fault[] = []): Promise<WorkerProcess> {
-  const worker = await next;
-  next = start();
-  next.catch(() => undefined);
-  await worker.faults(faults);
-  return worker;
-}
+const victim = victims(start);
 
 async function attemptOf(runId: string) {
   const { attempts } = await world.attempts.list("acme", { runId }, { limit: 2 });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   HANDS_OVER,
   LEASE_SECONDS,
@@ -6,24 +6,15 @@ import {
   OVER_SECONDS,
   crashWorld,
 } from "../support/crash-world.ts";
-import type { WorkerProcess } from "../support/fault-driver.ts";
 import type { Fault, Passing } from "../support/fault-plan.ts";
 import { until } from "../support/wait.ts";
+import { victims } from "../support/victims.ts";
 
 const world = await crashWorld();
 const { stub, ledger } = world;
 const survivor = await world.start();
 
-/** Victims are started while the test before them runs. */
-let next = world.start();
-afterAll(() => next);
-async function victim(faults: readonly Fault[] = []): Promise<WorkerProcess> {
-  const worker = await next;
-  next = world.start();
-  next.catch(() => undefined);
-  await worker.faults(faults);
-  return worker;
-}
+const victim = victims(() => world.start());
 
 /** What a worker passes on its way through one run; with `shortly` it hands over after the first step. */
 async function wayOf(workflow: string, input: unknown, shortly = false): Promise<readonly Passing[]> {

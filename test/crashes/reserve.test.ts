@@ -1,22 +1,14 @@
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { crashWorld } from "../support/crash-world.ts";
-import type { WorkerProcess } from "../support/fault-driver.ts";
 import type { Fault } from "../support/fault-plan.ts";
+import { victims } from "../support/victims.ts";
 
 const world = await crashWorld();
 const { stub, db } = world;
 const survivor = await world.start();
 
-/** Victims are started while the test before them runs. */
-let next = world.start();
-afterAll(() => next);
-async function victim(fault: Fault): Promise<WorkerProcess> {
-  const worker = await next;
-  next = world.start();
-  next.catch(() => undefined);
-  await worker.faults([fault]);
-  return worker;
-}
+const doomed = victims(() => world.start());
+const victim = (fault: Fault) => doomed([fault]);
 
 const POINTS: readonly (readonly [Fault["point"], string])[] = [
   ["worker.before-reserve", "gpu"],

@@ -1,7 +1,7 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { addressOf, crashWorld } from "../support/crash-world.ts";
-import type { WorkerProcess } from "../support/fault-driver.ts";
 import { tcpProxy } from "../support/tcp-proxy.ts";
+import { victims } from "../support/victims.ts";
 
 const world = await crashWorld();
 const { db, stub } = world;
@@ -9,15 +9,7 @@ await db.admin("create table public.bookings (run_id uuid not null, what text no
 await db.admin("grant all on public.bookings to public");
 const survivor = await world.start();
 
-/** Victims are started while the test before them runs. */
-let next = world.start();
-afterAll(() => next);
-async function victim(): Promise<WorkerProcess> {
-  const worker = await next;
-  next = world.start();
-  next.catch(() => undefined);
-  return worker;
-}
+const victim = victims(() => world.start());
 
 const bookingsOf = async (runId: string) =>
   (

@@ -198,6 +198,7 @@ describe("where nobody knows whether it holds,", () => {
 
   test("a debugger has the time that it needs, where somebody else holds the lease", async () => {
     check = async () => {
+      // Longer than the deadline that must not count here: there is no other fact to wait for than that it has passed.
       await new Promise((resolve) => setTimeout(resolve, 100));
       return { outcome: "valid" };
     };

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { atPoint } from "../support/at-point.ts";
 import { SOMEBODY, testWorld } from "../support/world.ts";
 
-/** What happens to a parent and its child, beside each other, at every statement and commit: in all orders. */
+/** What happens to a parent and its child, beside each other: the commits of each two moves in all their orders. */
 
 const base = { version: 1, onWorkerLoss: "resume", input: z.unknown() } as const;
 const listens = workflow({

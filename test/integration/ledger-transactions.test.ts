@@ -4,6 +4,7 @@ import { LedgerError, type Ledger } from "@ghouls/ledger";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, type MadeRun } from "../support/factories.ts";
 import { tcpProxy } from "../support/tcp-proxy.ts";
+import { ENTRY } from "../support/whole-life.ts";
 
 const db = await testDatabase();
 await db.admin("create table public.effects (run_id uuid not null)");
@@ -12,19 +13,7 @@ const proxy = await tcpProxy(db.address);
 const ledger = db.ledger();
 const far = db.ledger({ connectionString: proxy.through(db.applicationUrl) });
 
-const ENTRY = {
-  epoch: 0,
-  scope: "",
-  kind: "transaction",
-  name: "book",
-  nth: 1,
-  outcome: "ok",
-  resultText: "1",
-  resultDigest: "d",
-  resultBytes: 1,
-  tries: 1,
-  tookMs: 1,
-} as const;
+const BOOKED = { ...ENTRY, kind: "transaction", name: "book" } as const;
 
 async function begin(on: Ledger, limitMs = 5_000) {
   const begun = await on.transactions.begin(limitMs, 5_000);
@@ -104,7 +93,7 @@ test("after its end nothing is sent", async () => {
   await begun.rollback(1_000);
   await expect(ledger.transactions.ask(begun, "select 1", [])).rejects.toThrow("the transaction is over");
   const run = await makeRun(db, { status: "RUNNING" });
-  expect(await ledger.transactions.commitIfClaimed(begun, run, ENTRY, 1_000)).toMatchObject({
+  expect(await ledger.transactions.commitIfClaimed(begun, run, BOOKED, 1_000)).toMatchObject({
     kind: "rolled_back",
     at: "limit",
   });
@@ -113,10 +102,10 @@ test("after its end nothing is sent", async () => {
 test("an entry that another claim has written is no success of this one: nothing is committed with it", async () => {
   const run = await makeRun(db, { status: "RUNNING" });
   const first = await book(ledger, run);
-  expect((await ledger.transactions.commitIfClaimed(first, run, ENTRY, 5_000)).kind).toBe("committed");
+  expect((await ledger.transactions.commitIfClaimed(first, run, BOOKED, 5_000)).kind).toBe("committed");
   // The same once more, as by a worker that has forgotten: its rows would be there twice.
   const second = await book(ledger, run);
-  expect((await ledger.transactions.commitIfClaimed(second, run, ENTRY, 5_000)).kind).toBe("fenced");
+  expect((await ledger.transactions.commitIfClaimed(second, run, BOOKED, 5_000)).kind).toBe("fenced");
   expect(await found(run)).toEqual([1, 1]);
 });
 
@@ -130,12 +119,12 @@ test.each([
     const run = await makeRun(db, { status: "RUNNING" });
     const begun = await book(far, run, 500);
     const swallowed = proxy.blackHoleOnce(text);
-    expect(await far.transactions.commitIfClaimed(begun, run, ENTRY, 500)).toMatchObject({
+    expect(await far.transactions.commitIfClaimed(begun, run, BOOKED, 500)).toMatchObject({
       kind: "rolled_back",
       at,
     });
     await swallowed;
-    expect(await ledger.transactions.readBack(run, ENTRY)).toBeNull();
+    expect(await ledger.transactions.readBack(run, BOOKED)).toBeNull();
     expect(await found(run)).toEqual([0, 0]);
   },
 );
@@ -149,9 +138,9 @@ test.each([
     const run = await makeRun(db, { status: "RUNNING" });
     const begun = await book(far, run, 300);
     const muted = proxy.muteOnce(text);
-    expect(await far.transactions.commitIfClaimed(begun, run, ENTRY, 300)).toMatchObject(answer);
+    expect(await far.transactions.commitIfClaimed(begun, run, BOOKED, 300)).toMatchObject(answer);
     await muted;
-    const entry = await ledger.transactions.readBack(run, ENTRY);
+    const entry = await ledger.transactions.readBack(run, BOOKED);
     expect([entry === null ? 0 : 1, await found(run)]).toEqual([rows[1], rows]);
   },
 );

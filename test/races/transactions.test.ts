@@ -3,25 +3,14 @@ import type { Ledger } from "@ghouls/ledger";
 import { testDatabase } from "../support/database.ts";
 import { makeRun, statusesOf, type MadeRun } from "../support/factories.ts";
 import { waiting } from "../support/races.ts";
+import { ENTRY } from "../support/whole-life.ts";
 
 const db = await testDatabase();
 await db.admin("create table public.effects (run_id uuid not null)");
 await db.admin("grant all on public.effects to public");
 const other = db.ledger();
 
-const ENTRY = {
-  epoch: 0,
-  scope: "",
-  kind: "transaction",
-  name: "book",
-  nth: 1,
-  outcome: "ok",
-  resultText: "1",
-  resultDigest: "d",
-  resultBytes: 1,
-  tries: 1,
-  tookMs: 1,
-} as const;
+const BOOKED = { ...ENTRY, kind: "transaction", name: "book" } as const;
 
 type Mover = (on: Ledger, run: MadeRun) => Promise<unknown>;
 const movers: readonly [string, Mover, string][] = [
@@ -52,7 +41,7 @@ async function book(on: Ledger, run: MadeRun) {
   if (begun === null) throw new Error("nobody else has a turn");
   await on.transactions.ask(begun, "insert into public.effects values ($1)", [run.runId]);
   const { rows } = await on.transactions.ask(begun, "select pg_backend_pid() as pid", []);
-  const commit = () => on.transactions.commitIfClaimed(begun, run, ENTRY, 5_000);
+  const commit = () => on.transactions.commitIfClaimed(begun, run, BOOKED, 5_000);
   return { pid: Number(rows[0]?.["pid"]), commit };
 }
 
@@ -104,7 +93,7 @@ test("who asks what became of a COMMIT waits for it, and knows", async () => {
   const { pid, commit } = await book(ledger, run);
   const committing = commit();
   await expectEntryIsHeld(pid);
-  const asking = other.transactions.readBack(run, ENTRY);
+  const asking = other.transactions.readBack(run, BOOKED);
   await waiting(db, pid);
   gate.resolve();
   expect((await committing).kind).toBe("committed");

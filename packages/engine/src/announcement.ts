@@ -12,8 +12,9 @@ export interface AnnouncementOptions {
 }
 
 /**
- * Says in the ledger which workflows this build has, and how much of each capacity there is, once for a process: another build that meets a run of one of them
- * then gives it back instead of failing it (design.md §3, Claim). One that failed is tried again by the next call.
+ * Says in the ledger, once for a process, which workflows this build has, so that another build that meets a run of one of
+ * them gives it back instead of failing it (design.md §3, Claim), and how much of each capacity its configuration gives. One
+ * that failed is tried again by the next call.
  */
 export function createAnnouncement({
   ledger,

@@ -1,5 +1,6 @@
 import { isTerminalRun, type WorkflowPin } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import { afterCodec } from "./after-codec.ts";
 import type { Carried } from "./carried.ts";
 import { tellParent } from "./children.ts";
 import { carryContain } from "./contain.ts";
@@ -9,7 +10,6 @@ import { Holdings } from "./holdings.ts";
 import { Hop, type OpenCallsOf } from "./hop.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import { giveBack, handOver } from "./handover.ts";
-import { ledgerNowMs } from "./live-step.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
 import { adopt, endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
@@ -244,18 +244,6 @@ async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<void
       .logFor(claim)
       .warn("a worker could not acknowledge its own end", { error: String(error).slice(0, 200) });
   }
-}
-
-/** A codec that fails may work again: the delivery goes back, and no loss is counted. */
-function afterCodec(
-  claim: ClaimedRun,
-  error: CodecError,
-  deps: ExecutionDeps,
-  invocation: Invocation,
-): Extract<HopEnd, { kind: "given_back" }> {
-  deps.logFor(claim).error("a codec could not do its work; the delivery goes back", { error: error.message });
-  const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + 30_000);
-  return { kind: "given_back", dueAt, why: "a codec could not do its work" };
 }
 
 async function later(

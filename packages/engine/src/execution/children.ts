@@ -1,8 +1,9 @@
 import { DEFAULT_QUEUE, callKey, describeFailure, sha256, type Logger } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { requestDigest } from "../admission/validate.ts";
+import { afterCodec } from "./after-codec.ts";
 import type { OpenCall } from "./calls.ts";
-import type { ExecutionDeps } from "./deps.ts";
+import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { encoded } from "./encoded.ts";
 import { refusal, whatStops, type HopEnd } from "./hop-end.ts";
 import type { CallEnd } from "./in-flight.ts";
@@ -11,9 +12,6 @@ import { inputProblem } from "./material.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { contentOfChild, digestOfFrozen } from "./takeover.ts";
 import type { ChildRequest } from "./wait-options.ts";
-
-/** When a delivery is due again whose codec may work again. */
-const CODEC_AFTER_MS = 30_000;
 
 /**
  * Starts the child of a call, or finds it started by an earlier hop (design.md §3, Children). Answers how the hop ends
@@ -26,7 +24,7 @@ export async function startChild(
   arms: readonly OpenArm[],
   deps: ExecutionDeps,
   persistence: Persistence,
-  nowMs: () => number,
+  invocation: Invocation,
 ): Promise<CallEnd> {
   const arm = arms.find((one) => callKey(one.call) === call.key);
   const end = await whatStops(() =>
@@ -36,10 +34,7 @@ export async function startChild(
   );
   if (end === undefined) return { outcome: "stands" };
   if (end.kind !== "unknown" || !(end.error instanceof CodecError)) return { outcome: "stops", end };
-  const { message } = end.error;
-  deps.logFor(claim).error("a codec could not do its work; the delivery goes back", { error: message });
-  const dueAt = new Date(nowMs() + CODEC_AFTER_MS);
-  return { outcome: "stops", end: { kind: "given_back", dueAt, why: "a codec could not do its work" } };
+  return { outcome: "stops", end: afterCodec(claim, end.error, deps, invocation) };
 }
 
 /** It was started; the code must ask for that very run. */

@@ -277,9 +277,7 @@ export class Hop {
         if (this.#word.end !== undefined && !this.#mayStart(this.#word.end, call)) return;
         this.#inFlight.track(
           call,
-          startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence, () =>
-            ledgerNowMs(this.#claim, this.#deps, this.#invocation),
-          ),
+          startChild(this.#claim, call, child, this.#arms, this.#deps, this.#persistence, this.#invocation),
         );
       },
     });
