@@ -14,8 +14,7 @@ const folder = await paymentsFolder();
 const paid = () => payments({ AGENT_PAYMENTS: folder });
 const survivor = await world.start({ payments: folder });
 
-const doomed = victims(() => world.start({ payments: folder }));
-const victim = (fault: Fault) => doomed([fault]);
+const victim = victims(() => world.start({ payments: folder }));
 
 const DECIDER: Principal = { ...SOMEBODY, subject: "user:bob", roles: ["decider"] };
 async function decide(runId: string): Promise<number> {
@@ -38,7 +37,7 @@ async function carried(faults: readonly Fault[]) {
   await until("its end", async () => {
     if (worker === survivor || !worker.alive()) {
       const fault = left.shift();
-      worker = fault === undefined ? survivor : await victim(fault);
+      worker = fault === undefined ? survivor : await victim([fault]);
     }
     await world.reconcile();
     for (let moved = true; moved && worker.alive();) {

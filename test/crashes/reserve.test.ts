@@ -7,8 +7,7 @@ const world = await crashWorld();
 const { stub, db } = world;
 const survivor = await world.start();
 
-const doomed = victims(() => world.start());
-const victim = (fault: Fault) => doomed([fault]);
+const victim = victims(() => world.start());
 
 const POINTS: readonly (readonly [Fault["point"], string])[] = [
   ["worker.before-reserve", "gpu"],
@@ -40,7 +39,7 @@ test.each(POINTS)(
   "a worker that is killed at %s %s loses no unit and doubles none: both runs that need it finish",
   async (point, detail) => {
     await db.admin("truncate ghouls.runs, ghouls.child_ends cascade");
-    const killed = await victim({ point, detail, action: "kill" });
+    const killed = await victim([{ point, detail, action: "kill" }]);
     const { runId } = await world.submit("shares");
     const messages = await world.receive();
     expect(await killed.work(messages)).toEqual({ kind: "ended", how: "SIGKILL" });

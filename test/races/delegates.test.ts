@@ -3,6 +3,7 @@ import { workflow } from "ghouls";
 import * as z from "zod";
 import { reconcile } from "@ghouls/engine";
 import type { JobReport } from "@ghouls/core";
+import { atPoint } from "../support/at-point.ts";
 import { jobService } from "../support/job-service.ts";
 import { heldInTheMiddle } from "../support/races.ts";
 import { SOMEBODY, testWorld } from "../support/world.ts";
@@ -25,20 +26,17 @@ const takesOver = workflow({
   },
 });
 
-let atStatement: ((name: string) => void | Promise<void>) | undefined;
+const points = atPoint(() => world.db);
+const { at } = points;
 const world = await testWorld({
   workflows: [delegates, takesOver],
   services: { signer: service },
   maxConnections: 12,
-  faults: async (point, detail) => {
-    if (point === "ledger.before-statement") await atStatement?.(detail);
-    if (/^ledger\..*-commit$/.test(point) || point.startsWith("delegate"))
-      await atStatement?.(`${point} ${detail}`);
-  },
+  faults: points.faults,
 });
 const { db } = world;
 afterEach(async () => {
-  atStatement = undefined;
+  points.forget();
   expect((await world.ledger.doctor()).filter(({ ok, kind }) => !ok && kind === "integrity")).toEqual([]);
   service.forget();
   await world.reset();
@@ -57,29 +55,6 @@ const SIGNED: JobReport = { state: "succeeded", result: { done: "signed" } };
 async function deliveriesMade(runId: string): Promise<number> {
   return (await world.ledger.deliveries.ofRun({ tenantId: "acme", runId })).length;
 }
-const blocked = () =>
-  db.admin("select pid from pg_stat_activity where cardinality(pg_blocking_pids(pid)) > 0");
-
-/** Does `act` once this point is passed, and lets that go on when the act is done or waits for a lock. */
-function at(point: string, act: () => Promise<unknown>): () => Promise<unknown> {
-  let acted: Promise<unknown> | undefined;
-  atStatement = async (name) => {
-    if ((name !== point && !name.startsWith(`${point} `)) || acted !== undefined) return;
-    let over = false;
-    acted = act().finally(() => {
-      over = true;
-    });
-    await expect
-      .poll(async () => over || (await blocked()).length > 0, { interval: 5, timeout: 60_000 })
-      .toBe(true);
-  };
-  return async () => {
-    atStatement = undefined;
-    expect(acted, point).toBeDefined();
-    return acted;
-  };
-}
-
 describe("a callback in the middle of the park that takes its job over", () => {
   test.each([
     "runs.lock",
@@ -96,13 +71,15 @@ describe("a callback in the middle of the park that takes its job over", () => {
     await world.drain();
     await world.signals.send(SOMEBODY, runId, { name: "first", payloadText: undefined });
     let parking = false;
-    const acted = at(point, () => report(SIGNED));
-    const inner = atStatement;
-    atStatement = async (name) => {
-      parking ||=
-        name === "arms.open" || (name === "runs.lock" && (await world.view(runId)).status === "RUNNING");
-      if (parking) await inner?.(name);
-    };
+    const acted = at(
+      point,
+      () => report(SIGNED),
+      async (name) => {
+        parking ||=
+          name === "arms.open" || (name === "runs.lock" && (await world.view(runId)).status === "RUNNING");
+        return parking;
+      },
+    );
     await world.drain();
     await acted();
     await world.drain();
@@ -259,12 +236,12 @@ describe("the claim of a submission", () => {
   const held = (holder: { query(text: string, values: unknown[]): Promise<unknown> }, runId: string) =>
     holder.query("select from ghouls.runs where run_id = $1 for update", [runId]);
   async function defined() {
-    atStatement = (name) => {
-      if (name.startsWith("delegate.before-claim")) throw new Error("by a test");
-    };
+    points.hear((name) => {
+      if (name === "delegate.before-claim") throw new Error("by a test");
+    });
     const { runId } = await world.submit("delegates");
     await world.drain();
-    atStatement = undefined;
+    points.forget();
     await world.advance(60);
     return runId;
   }
@@ -321,11 +298,11 @@ describe("the claim of a submission", () => {
 
   test("whose answer was lost is known by its token: what was claimed is sent", async () => {
     let lost = false;
-    atStatement = (name) => {
+    points.hear((name) => {
       if (name !== "ledger.after-commit attempts.claim-submission" || lost) return;
       lost = true;
       throw new Error("the answer was lost");
-    };
+    });
     await world.submit("delegates");
     await world.drain();
     expect([lost, service.only().submissions, (await attempt()).status]).toEqual([true, 1, "SUBMITTED"]);

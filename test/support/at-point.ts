@@ -5,8 +5,17 @@ import type { TestDatabase } from "./database.ts";
 /** Does something beside what passes a point, and lets that go on when the act is done or waits for a lock. */
 export interface AtPoint {
   readonly faults: FaultInjector;
-  /** Answers what awaits the act; it fails where the point was not passed. */
-  at(point: string, act: () => Promise<unknown>): () => Promise<unknown>;
+  /**
+   * Answers what awaits the act; it fails where the point was not passed.
+   * @param counts whether this is the passing that is meant; asked of every point
+   */
+  at(
+    point: string,
+    act: () => Promise<unknown>,
+    counts?: (name: string) => Promise<boolean>,
+  ): () => Promise<unknown>;
+  /** Hears of each point that is passed, until it is forgotten; what it throws is what the I/O answers. */
+  hear(listener: (name: string) => void): void;
   /** The points that something passes, each once, in order. */
   pointsOf(way: () => Promise<unknown>): Promise<string[]>;
   /** Nothing is done any more. */
@@ -23,12 +32,12 @@ export function atPoint(database: () => TestDatabase): AtPoint {
     faults: async (point, detail) => {
       if (point === "ledger.before-statement") await passing?.(detail);
       else if (/^ledger\..*-commit$/.test(point)) await passing?.(`${point} ${detail}`);
-      else if (/^(?:worker|containment|children|reanimation)\./.test(point)) await passing?.(point);
+      else if (/^(?:worker|containment|children|reanimation|delegate)\./.test(point)) await passing?.(point);
     },
-    at: (point, act) => {
+    at: (point, act, counts = () => Promise.resolve(true)) => {
       let acted: Promise<unknown> | undefined;
       passing = async (name) => {
-        if (name !== point || acted !== undefined) return;
+        if (!(await counts(name)) || name !== point || acted !== undefined) return;
         let over = false;
         acted = act().finally(() => {
           over = true;
@@ -49,6 +58,9 @@ export function atPoint(database: () => TestDatabase): AtPoint {
       await way();
       passing = undefined;
       return [...passed];
+    },
+    hear: (listener) => {
+      passing = listener;
     },
     forget: () => {
       passing = undefined;
