@@ -27,7 +27,6 @@ const takesOver = workflow({
 });
 
 const points = atPoint(() => world.db);
-const { at } = points;
 const world = await testWorld({
   workflows: [delegates, takesOver],
   services: { signer: service },
@@ -71,7 +70,7 @@ describe("a callback in the middle of the park that takes its job over", () => {
     await world.drain();
     await world.signals.send(SOMEBODY, runId, { name: "first", payloadText: undefined });
     let parking = false;
-    const acted = at(
+    const acted = points.at(
       point,
       () => report(SIGNED),
       async (name) => {
@@ -111,7 +110,7 @@ const WAY = [
 describe.each(WAY)("while a job is submitted, at %s,", (point) => {
   test("a cancel leaves nothing that acts: CANCELLED, with at most one job, which is cancelled", async () => {
     const { runId } = await world.submit("delegates");
-    const acted = at(point, () => world.control.cancel(SOMEBODY, runId, "enough"));
+    const acted = points.at(point, () => world.control.cancel(SOMEBODY, runId, "enough"));
     await world.drain();
     await acted();
     for (let round = 0; round < 4; round += 1) {
@@ -127,7 +126,7 @@ describe.each(WAY)("while a job is submitted, at %s,", (point) => {
 
   test("a message that is handed out again submits nothing more", async () => {
     const { runId } = await world.submit("delegates");
-    const acted = at(point, () => world.deliver([`run:${runId}:1`]));
+    const acted = points.at(point, () => world.deliver([`run:${runId}:1`]));
     await world.drain();
     await acted();
     expect([service.only().submissions, (await attempt()).status]).toEqual([1, "SUBMITTED"]);
