@@ -1,6 +1,6 @@
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
-import type { HopEnd } from "./hop-end.ts";
+import { DUE_AGAIN_MS, type HopEnd } from "./hop-end.ts";
 import { ledgerNowMs } from "./live-step.ts";
 import type { CodecError } from "./loaded-journal.ts";
 
@@ -12,6 +12,6 @@ export function afterCodec(
   invocation: Invocation,
 ): Extract<HopEnd, { kind: "given_back" }> {
   deps.logFor(claim).error("a codec could not do its work; the delivery goes back", { error: error.message });
-  const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + 30_000);
+  const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + DUE_AGAIN_MS);
   return { kind: "given_back", dueAt, why: "a codec could not do its work" };
 }

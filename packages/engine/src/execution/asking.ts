@@ -141,14 +141,10 @@ export class Asking {
     run: (item: unknown, index: number) => unknown,
     options: MapOptions | undefined,
   ): Promise<unknown[]> {
-    const inside = this.#insideOf("map", "");
-    if (inside !== undefined) return inside;
-    if (this.#hop.hasEnded()) {
-      this.#hop.askedLate();
-      return deferred<never>().promise;
-    }
+    const notNow = this.#notNow("map", "");
+    if (notNow !== undefined) return notNow;
     const asked = understandMap(name, items, run, options);
-    if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
+    if (typeof asked === "string") return this.#invalid(asked);
     const place = this.#scopes.enter(scopeHere(), "map", asked.name);
     if (place === undefined) return this.#refuse(refusal("duplicate_call", alreadyOpen("map", asked.name)));
     const mapped = eachItem(asked, (item, index) => {
@@ -167,19 +163,15 @@ export class Asking {
 
   /** Runs a function while units are held, in a scope of its own. */
   reserve(capacity: string, options: ReserveOptions, run: () => unknown): Promise<unknown> {
-    const inside = this.#insideOf("reserve", "");
-    if (inside !== undefined) return inside;
-    if (this.#hop.hasEnded()) {
-      this.#hop.askedLate();
-      return deferred<never>().promise;
-    }
+    const notNow = this.#notNow("reserve", "");
+    if (notNow !== undefined) return notNow;
     const [scope, held] = [scopeHere(), heldHere()];
     const asked = understandReserve(capacity, options, run);
-    if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
+    if (typeof asked === "string") return this.#invalid(asked);
     const late = this.#tooLate(scope, `reserve "${asked.name}"`);
     if (late !== undefined) return late;
     const { name, ...reserve } = asked;
-    if (isTooLong(scope, name)) return this.#refuse(refusal("invalid_call", tooLong(name)));
+    if (isTooLong(scope, name)) return this.#invalid(tooLong(name));
     const place = this.#scopes.enter(scope, "reserve", name);
     const id = place && this.#hop.calls.next(this.#hop.epoch, scope, "reserve", name);
     if (place === undefined || id === undefined)
@@ -191,7 +183,7 @@ export class Asking {
       start: () => {
         const never = whyNeverHad(asked, this.#hop.deps.capacities, held);
         if (never === undefined) this.#hop.startReserve(call);
-        else this.#hop.refuse(refusal("invalid_call", never));
+        else void this.#invalid(never);
       },
     });
     this.#hop.opened(call);
@@ -219,10 +211,7 @@ export class Asking {
 
   /** The end of what units were held for. The code goes on once they are given back. */
   #release({ id: releases }: OpenCall, scope: string): Promise<unknown> {
-    if (this.#hop.hasEnded()) {
-      this.#hop.askedLate();
-      return deferred<never>().promise;
-    }
+    if (this.#hop.hasEnded()) return this.#askedLate();
     const id = { epoch: this.#hop.epoch, scope, kind: "release", name: releases.name, nth: 1 } as const;
     const call = this.#hop.calls.open(id, {
       step: undefined,
@@ -256,23 +245,18 @@ export class Asking {
     const promise = this.#ask(kind, kind, understand);
     return guardAgainstRace(promise, (how) => {
       const message = `${how} over a durable wait: a replay has to find the same winner. Write ctx.first({ name: wait, … })`;
-      void this.#refuse(refusal("invalid_call", message));
+      void this.#invalid(message);
     });
   }
 
   #ask(kind: CallKind, what: string, understand: () => Call | string): Promise<unknown> {
-    const inside = this.#insideOf(kind, String(what));
-    if (inside !== undefined) return inside;
-    // Code that goes on after its workflow has returned or was refused asks for nothing any more.
-    if (this.#hop.hasEnded()) {
-      this.#hop.askedLate();
-      return deferred<never>().promise;
-    }
+    const notNow = this.#notNow(kind, String(what));
+    if (notNow !== undefined) return notNow;
     const asked = understand();
-    if (typeof asked === "string") return this.#refuse(refusal("invalid_call", asked));
+    if (typeof asked === "string") return this.#invalid(asked);
     const late = this.#tooLate(scopeHere(), `${kind} "${asked.name}"`);
     if (late !== undefined) return late;
-    if (isTooLong(scopeHere(), asked.name)) return this.#refuse(refusal("invalid_call", tooLong(asked.name)));
+    if (isTooLong(scopeHere(), asked.name)) return this.#invalid(tooLong(asked.name));
     const id = this.#hop.calls.next(this.#hop.epoch, scopeHere(), kind, asked.name);
     if (id === undefined) return this.#refuse(refusal("duplicate_call", alreadyOpen("call", asked.name)));
     const call: OpenCall = this.#hop.calls.open(
@@ -288,6 +272,17 @@ export class Asking {
   /** What a wait needs before it stands: a child is started at once, whatever else goes on. */
   #begin(call: OpenCall, { child }: Wait): void {
     if (child !== undefined) this.#hop.startChild(call, child);
+  }
+
+  /** What a call comes to that is not to be made: inside of a step, or once it is known how the hop ends. */
+  #notNow(kind: CallKind | "map", name: string): Promise<never> | undefined {
+    return this.#insideOf(kind, name) ?? (this.#hop.hasEnded() ? this.#askedLate() : undefined);
+  }
+
+  /** Code that goes on after its workflow has returned or was refused asks for nothing any more. */
+  #askedLate(): Promise<never> {
+    this.#hop.askedLate();
+    return deferred<never>().promise;
   }
 
   /** Refuses a call inside of a step's function, which gets an answer, so that it can end. */
@@ -307,7 +302,7 @@ export class Asking {
     if (held === undefined || this.#hop.hasEnded()) return undefined;
     const call = `ctx.${WRITTEN[kind as keyof typeof WRITTEN]}`;
     const message = `${call} was called inside reservation "${held.name}": a run that waits holds nothing. Let the function of ctx.reserve return first, and call it after that`;
-    return this.#refuse(refusal("invalid_call", message));
+    return this.#invalid(message);
   }
 
   /** Refuses what is called where units were held, and are given back. */
@@ -315,6 +310,10 @@ export class Asking {
     const name = this.#hop.bodies.endedAround(scope);
     if (name === undefined) return undefined;
     const message = `${what} was called after the function of reservation "${name}" had returned: await it inside`;
+    return this.#invalid(message);
+  }
+
+  #invalid(message: string): Promise<never> {
     return this.#refuse(refusal("invalid_call", message));
   }
 

@@ -1,6 +1,9 @@
 import { StepFailedError, describeFailure, type RunFailure } from "@ghouls/core";
 import type { OpenCall } from "./calls.ts";
 
+/** When a delivery is due again that went back for want of something: a build, a codec, an owner's answer, units. */
+export const DUE_AGAIN_MS = 30_000;
+
 /** How a hop ended, before anything of it is committed. */
 export type HopEnd =
   | { readonly kind: "returned"; readonly output: unknown }

@@ -2,7 +2,7 @@ import type { AnyWorkflow, WorkflowPin } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { pinOf, type Registry } from "../registry.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
-import { refusal, type HopEnd } from "./hop-end.ts";
+import { DUE_AGAIN_MS, refusal, type HopEnd } from "./hop-end.ts";
 import { ledgerNowMs } from "./live-step.ts";
 import { checkpointOf, type JournalItem } from "./loaded-journal.ts";
 
@@ -31,9 +31,6 @@ export function pinnedWorkflow(pin: WorkflowPin, registry: Registry): Pinned {
     absent: `the run is pinned to workflow "${name}" version ${version} with digest ${digest}; ${here}`,
   };
 }
-
-/** When a delivery is due again that this build cannot carry. */
-const DUE_AFTER_MS = 30_000;
 
 /**
  * The end of a hop whose workflow this build does not have (design.md §3, Claim): while another build has it, its delivery
@@ -66,7 +63,7 @@ export async function endWithoutWorkflow(
   });
   return {
     kind: "given_back",
-    dueAt: new Date(ledgerNowMs(claim, deps, invocation) + DUE_AFTER_MS),
+    dueAt: new Date(ledgerNowMs(claim, deps, invocation) + DUE_AGAIN_MS),
     why: "this build lacks its workflow",
     workflowAbsent: true,
   };

@@ -3,6 +3,7 @@ import type { Ask, ClaimedRun, TakeAnswer } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
+import { DUE_AGAIN_MS } from "./hop-end.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { LastWord } from "./last-word.ts";
@@ -37,8 +38,6 @@ interface Asking {
 
 /** A timer of Node's that is longer fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** How long after its time is over a retake is tried again: it never fails by itself. */
-const RETRY_RETAKE_MS = 30_000;
 const UNAVAILABLE = stored({ outcome: "UNAVAILABLE" });
 
 /**
@@ -219,8 +218,9 @@ export class Reservations {
       return this.#withdraw(asking);
     };
     if (asking.retake && waitedMs >= waitMs) {
+      // It never fails by itself.
       raiseAttention(claim, `reservation_waits: ${capacity}`, deps.logFor(claim), deps);
-      return givenBack(RETRY_RETAKE_MS);
+      return givenBack(DUE_AGAIN_MS);
     }
     if (waitedMs >= residentReserveMs) return givenBack(reservePollMs);
     const pauseMs = reservePollMs * (0.75 + deps.chance() / 2);

@@ -2,11 +2,8 @@ import { describeFailure } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Withheld } from "./holdings.ts";
-import { refusal, type HopEnd } from "./hop-end.ts";
+import { DUE_AGAIN_MS, refusal, type HopEnd } from "./hop-end.ts";
 import { ledgerNowMs } from "./live-step.ts";
-
-/** When a hop is tried again whose owners nobody has an answer of. */
-const DUE_AFTER_MS = 30_000;
 
 /**
  * How a hop ends that cannot have what its workflow wants. Only an owner's own word fails the run; where nobody knows, the
@@ -31,7 +28,7 @@ export async function endOf(
         why: withheld.why,
       });
       await askForAPerson(claim, withheld.why, deps);
-      return { kind: "given_back", dueAt: due(DUE_AFTER_MS), why: "it is not known what it may hold" };
+      return { kind: "given_back", dueAt: due(DUE_AGAIN_MS), why: "it is not known what it may hold" };
   }
 }
 
