@@ -301,7 +301,7 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
   test.runIf(knowsContainment)(
     "a run that holds units is judged as lost and cancelled by the old engine, which knows none: they stay in use until its worker is over",
     async () => {
-      await now.ledger.capacities.record({ gpu: 1 });
+      await now.ledger.capacities.say({ gpu: 1 });
       for (const end of ["QUEUED", "CANCELLING"] as const) {
         const runId = await submitted(now);
         const claim = await now.claim(runId);

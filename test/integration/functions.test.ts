@@ -36,7 +36,7 @@ beforeAll(async () => {
 import * as z from ${JSON.stringify(join(root, "node_modules/zod/index.js"))};
 const hello = workflow({ name: "hello", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
   async run(ctx, { name }) { return ctx.step("greet", () => "Hello, " + name + "."); } });
-export default defineConfig({ workflows: [hello] });`,
+export default defineConfig({ workflows: [hello], capacities: { gpu: 2 } });`,
   );
   built = await buildFunctions({ config, out: join(folder, "built") });
 });
@@ -124,6 +124,14 @@ describe("the preflight function", () => {
     expect(await (await load("preflight"))({})).toMatchObject({
       attention: { "no open run asks for a person": 1 },
     });
+  });
+
+  test("says how many units there are of each capacity of its configuration, whatever was said before", async () => {
+    await db.admin("update ghouls.capacities set units = 7");
+    await (
+      await load("preflight")
+    )({});
+    expect(await db.admin("select name, units from ghouls.capacities")).toEqual([{ name: "gpu", units: 2 }]);
   });
 
   test("stops a deploy where the ledger contradicts itself, and names the runs", async () => {

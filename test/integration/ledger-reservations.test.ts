@@ -12,7 +12,7 @@ const ledger = db.ledger();
 const { takeIfClaimed: take, releaseIfClaimed: release, withdrawIfClaimed: withdraw } = ledger.reservations;
 beforeEach(async () => {
   await db.admin("truncate ghouls.runs, ghouls.capacities cascade");
-  await ledger.capacities.record({ gpu: 1, licences: 5 });
+  await ledger.capacities.say({ gpu: 1, licences: 5 });
 });
 
 const carried = () => makeRun(db, { status: "RUNNING" });
@@ -80,10 +80,7 @@ describe("asking for units", () => {
     expect(await statusOf(run)).toBe("AWAITING_HARDWARE");
     expect(await release(run, small, { ...RELEASE, name: "small", scope: "small{}" })).not.toBeNull();
     expect(await withdraw(run)).toBe(true);
-    expect([await statusOf(run), await reservationsOf(db, run)]).toEqual([
-      "RUNNING",
-      ["RELEASED", "RELEASED"],
-    ]);
+    expect([await statusOf(run), await reservationsOf(db, run)]).toEqual(["RUNNING", ["AWAY", "RELEASED"]]);
     expect(await broken()).toEqual([]);
   });
 
@@ -104,21 +101,52 @@ describe("asking for units", () => {
       entry: { ordinal: 1 },
     });
     expect([await statusOf(run), await reservationsOf(db, run)]).toEqual(["RUNNING", ["RELEASED"]]);
+    expect(await ledger.reservations.ofRun(run)).toEqual([]);
     await release(holder, RESERVE, RELEASE);
     // The answer was lost, and the same question comes again.
     expect(await kindOf(run, { waitSeconds: 60 })).toBe("unavailable");
     expect(await broken()).toEqual([]);
   });
 
-  test("a hop that asks again for what an earlier one asked has the place of that one", async () => {
+  test("its place is kept between two hops, for a minute: nobody who asked later has it meanwhile", async () => {
     const [holder, first, second] = [await carried(), await carried(), await carried()];
     await take(holder, ask());
     await take(first, ask());
+    expect(await withdraw(first)).toBe(true);
+    expect(await ledger.reservations.ofRun(first)).toMatchObject([{ capacity: "gpu", status: "AWAY" }]);
+    await take(second, ask());
+    await release(holder, RESERVE, RELEASE);
+    await later(59);
+    expect(await kindOf(second)).toBe("waits");
+    expect(await kindOf(first)).toBe("held");
+    expect(await reservationsOf(db, first)).toEqual(["RELEASED", "HELD"]);
+    await release(first, RESERVE, RELEASE);
+    expect(await kindOf(second)).toBe("held");
+    expect(await broken()).toEqual([]);
+  });
+
+  test("a place that nobody comes back to within a minute holds nobody up, and its time goes on", async () => {
+    const [holder, first, second] = [await carried(), await carried(), await carried()];
+    await take(holder, ask());
+    await take(first, ask({ waitSeconds: 70 }));
     await withdraw(first);
     await take(second, ask());
     await release(holder, RESERVE, RELEASE);
-    expect(await kindOf(first)).toBe("held");
-    expect(await kindOf(second)).toBe("waits");
+    await later(61);
+    expect(await kindOf(second)).toBe("held");
+    expect(await kindOf(first, { waitSeconds: 70 })).toBe("waits");
+    await later(9);
+    expect(await kindOf(first, { waitSeconds: 70 })).toBe("unavailable");
+  });
+
+  test("whoever asks for more than there is holds nobody up, and waits until there is more", async () => {
+    const [large, small] = [await carried(), await carried()];
+    expect(await kindOf(large, licences(6))).toBe("waits");
+    expect(await kindOf(small, licences(5))).toBe("held");
+    await release(small, RESERVE, RELEASE);
+    await ledger.capacities.say({ licences: 6 });
+    expect(await kindOf(small, licences(1, { call: { ...RESERVE, nth: 2 } }))).toBe("waits");
+    expect(await kindOf(large, licences(6))).toBe("held");
   });
 
   test("what was had before and is taken again writes no entry, and is never unavailable", async () => {
@@ -126,7 +154,12 @@ describe("asking for units", () => {
     await take(other, ask());
     expect(await kindOf(run, { retake: true, waitSeconds: 0 })).toBe("waits");
     await later(10);
-    expect(await kindOf(run, { retake: true, waitSeconds: 0 })).toBe("waits");
+    await withdraw(run);
+    // Over all hops: whoever waits for long is to be seen.
+    expect(await take(run, ask({ retake: true, waitSeconds: 0 }))).toMatchObject({
+      kind: "waits",
+      waitedSeconds: expect.closeTo(10, 0),
+    });
     await release(other, RESERVE, RELEASE);
     expect(await take(run, ask({ retake: true }))).toEqual({ kind: "held", entry: null });
     expect(await take(run, ask({ retake: true }))).toEqual({ kind: "held", entry: null });
@@ -146,9 +179,11 @@ describe("asking for units", () => {
 describe("a capacity", () => {
   const capacities = () => db.admin("select name, units from ghouls.capacities order by name");
 
-  test("that the configuration changes has the new units, and one that it names no more stays", async () => {
-    await ledger.capacities.record({ gpu: 2 });
-    await ledger.capacities.record({});
+  test("that a deploy changes has the new units, one that it names no more stays, and no process changes it", async () => {
+    await ledger.capacities.say({ gpu: 2 });
+    await ledger.capacities.add({ gpu: 1, licences: 7 });
+    await ledger.capacities.add({});
+    await ledger.capacities.say({});
     expect(await capacities()).toEqual([
       { name: "gpu", units: 2 },
       { name: "licences", units: 5 },
@@ -159,7 +194,7 @@ describe("a capacity", () => {
     const [one, two] = [await carried(), await carried()];
     await take(one, ask(licences(3)));
     await later(1);
-    await ledger.capacities.record({ licences: 1 });
+    await ledger.capacities.say({ licences: 1 });
     expect(await broken()).toEqual([]);
     expect(await kindOf(two, licences(1))).toBe("waits");
     await later(1);
@@ -192,6 +227,25 @@ describe("a capacity", () => {
     ]);
   });
 });
+
+test.each(["AWAITING_TIMER", "CANCELLING", "COMPLETING"])(
+  "a run that is %s keeps no place, and doctor names one",
+  async (status) => {
+    const [holder, run] = [await carried(), await carried()];
+    await take(holder, ask());
+    await take(run, ask());
+    await withdraw(run);
+    expect(await reservationsOf(db, run)).toEqual(["AWAY"]);
+    await db.admin("update ghouls.runs set status = $2 where run_id = $1", [run.runId, status]);
+    expect(await reservationsOf(db, run)).toEqual(["RELEASED"]);
+    const faults = async () => db.admin("select problem from ghouls.doctor_reservations");
+    expect(await faults()).toEqual([]);
+    await db.admin("update ghouls.reservations set status = 'AWAY', released_at = null where run_id = $1", [
+      run.runId,
+    ]);
+    expect(await faults()).toEqual([{ problem: "its place is kept, and it is not on its way" }]);
+  },
+);
 
 /** What takes the claim of a run away, and what the run is then. */
 const TAKEN_AWAY = {
@@ -258,7 +312,10 @@ describe.each(Object.entries(TAKEN_AWAY))(
       await take(holder, ask());
       await take(waiter, ask());
       await takeAway(waiter);
-      expect([await statusOf(waiter), await reservationsOf(db, waiter)]).toEqual([status, ["RELEASED"]]);
+      expect([await statusOf(waiter), await reservationsOf(db, waiter)]).toEqual([
+        status,
+        [status === "QUEUED" ? "AWAY" : "RELEASED"],
+      ]);
       expect(await take(waiter, ask())).toBeNull();
       expect(await broken()).toEqual([]);
     });

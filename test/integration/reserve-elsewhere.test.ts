@@ -134,6 +134,28 @@ describe("a run that goes on elsewhere", () => {
     expect(gpu.uses).toEqual(["one", "two"]);
   });
 
+  test("asks for a person by the time that it has waited over all its hops", async () => {
+    const runId = await afterOne((ctx) =>
+      ctx.reserve("gpu", { wait: "30s" }, async () => {
+        await ctx.step("one", () => use("one"));
+        return ctx.step("two", () => use("two"));
+      }),
+    );
+    const holder = await held();
+    for (let seq = 2; seq <= 5; seq += 1) {
+      const [outcome] = await world.deliver([`run:${runId}:${seq}`], {}, { remainingMs: () => 2_010 });
+      expect(outcome).toMatchObject({ reason: "handed_over" });
+      expect((await world.view(runId)).attention).toEqual(
+        seq < 5 ? null : expect.objectContaining({ reason: "reservation_waits: gpu" }),
+      );
+      await world.advance(11);
+    }
+    holder.letGo();
+    await holder.working;
+    await world.later(31);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE" });
+  });
+
   test("is refused where its code asks for other units than its function had", async () => {
     let units = 1;
     const runId = await afterOne((ctx) =>
@@ -236,7 +258,7 @@ test("a run that hands over while it waits, and comes to its end after all, is d
     if (input === "holds") return before(ctx, input);
     void ctx.reserve("gpu", {}, () => undefined);
     return ctx.step("beside", async () => {
-      await until("it is asked for no more", async () => (await rowsOf(ctx.runId))[0] === "RELEASED");
+      await until("it is asked for no more", async () => (await rowsOf(ctx.runId))[0] === "AWAY");
       return "done";
     });
   };
@@ -247,6 +269,7 @@ test("a run that hands over while it waits, and comes to its end after all, is d
   };
   await world.deliver([`run:${runId}:1`], {}, { remainingMs: () => (asked ? 2_010 : 900_000) });
   expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "done" });
+  expect(await rowsOf(runId)).toEqual(["RELEASED"]);
   holder.letGo();
   await holder.working;
 });

@@ -87,6 +87,40 @@ describe("what a workflow gets", () => {
     expect(output).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(most).toBe(2);
   });
+
+  test("comes without many questions: of those in a run that wait for the same only the first asks again and again", async () => {
+    let asks = 0;
+    under.passing = (point) => void (point === "worker.before-reserve" && (asks += 1));
+    const items = Array.from({ length: 40 }, (_, item) => item);
+    const runId = await started((ctx) =>
+      ctx.map(
+        "files",
+        items,
+        (item) =>
+          ctx.reserve("gpu", { wait: item === 39 ? "50ms" : "1h" }, () =>
+            ctx.step("use", () => use(`${item}`)),
+          ),
+        { concurrency: 40 },
+      ),
+    );
+    const { letGo, working } = await held();
+    const carrying = world.deliver([`run:${runId}:1`], {
+      settings: { ...world.deps.settings, reservePollMs: 20 },
+    });
+    // Its own time is over while it is not the first.
+    await until("the last has had no more patience", async () =>
+      (await journalOf(runId)).includes("files[39] reserve gpu"),
+    );
+    const before = asks;
+    await until("the first asks again and again", () => asks > before + 10);
+    letGo();
+    await Promise.all([carrying, working]);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE" });
+    expect(gpu.uses).toEqual(Array.from({ length: 39 }, (_, item) => `${item}`));
+    // Each when it asks first and when its turn comes; the one that goes on asking, and the impatient one, beside.
+    expect(asks).toBeLessThan(before + 150);
+    expect(before).toBeLessThan(41 + 40);
+  });
 });
 
 describe("a run that waits", () => {
@@ -170,7 +204,8 @@ describe("a run that waits", () => {
     await until("it waits", async () => (await world.view(runId)).status === "AWAITING_HARDWARE");
     draining.abort();
     expect(await working).toMatchObject([{ reason: "handed_over" }]);
-    expect([(await world.view(runId)).status, await rowsOf(runId)]).toEqual(["QUEUED", ["RELEASED"]]);
+    expect([(await world.view(runId)).status, await rowsOf(runId)]).toEqual(["QUEUED", ["AWAY"]]);
+    expect((await world.view(runId)).reservations).toMatchObject([{ capacity: "gpu", status: "AWAY" }]);
     holder.letGo();
     await holder.working;
     await world.drain();
@@ -189,7 +224,7 @@ describe("a run that waits", () => {
       const [outcome] = await world.deliver([`run:${runId}:${seq}`], {}, { remainingMs: () => 2_010 });
       expect(outcome).toMatchObject({ reason: "handed_over" });
     }
-    expect(await rowsOf(runId)).toEqual(["RELEASED", "RELEASED", "RELEASED", "RELEASED"]);
+    expect(await rowsOf(runId)).toEqual(["RELEASED", "RELEASED", "RELEASED", "AWAY"]);
     holder.letGo();
     await holder.working;
     await world.deliver([`run:${runId}:5`]);
@@ -258,6 +293,30 @@ describe("inside of its function", () => {
     await world.later(3_700);
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { value: 2 } });
   });
+
+  test.each([
+    ["stands still for too long", { overdueAfterMs: 50 }, 900_000],
+    ["has no time left in its invocation", {}, 2_050],
+  ])(
+    "a wait of before it that is awaited there is refused by name, once the code %s",
+    async (_, settings, remainingMs) => {
+      const runId = await started(async (ctx) => {
+        const woke = ctx.sleep("1h", { name: "lunch" });
+        return ctx.reserve("gpu", {}, () => woke);
+      });
+      const started_ = performance.now();
+      await world.deliver(
+        [`run:${runId}:1`],
+        { settings: { ...world.deps.settings, ...settings } },
+        { remainingMs: () => remainingMs - (performance.now() - started_) },
+      );
+      const view = await world.view(runId);
+      expect(view).toMatchObject({ status: "FAILED", errorCode: "invalid_call" });
+      expect(view.error?.message).toContain(
+        'reservation "gpu" was held while nothing went on but sleep "lunch", which was asked for outside of it',
+      );
+    },
+  );
 
   test("what it holds is held until the last of its calls has ended, also of those that nobody awaits", async () => {
     const order: string[] = [];
@@ -346,6 +405,15 @@ test.each([
     "without options",
     (ctx: WorkflowContext) => ctx.reserve("gpu", undefined as never, () => 1),
     "its options are an object",
+  ],
+  [
+    "what would end in too long a place",
+    (ctx: WorkflowContext) =>
+      [1, 2, 3].reduceRight(
+        (inner, nth) => () => ctx.reserve("licences", { name: `${"%".repeat(195)}${nth}` }, inner),
+        () => ctx.reserve("gpu", { name: "%".repeat(200) }, () => 1) as Promise<unknown>,
+      )(),
+    "are more than 2000 bytes long: give them shorter ones",
   ],
   [
     "one name twice at the same time",

@@ -11,7 +11,7 @@ const ledger = db.ledger({ maxConnections: 12 });
 const { takeIfClaimed: take, releaseIfClaimed: release } = ledger.reservations;
 beforeEach(async () => {
   await db.admin("truncate ghouls.runs, ghouls.capacities cascade");
-  await ledger.capacities.record({ gpu: 1, licences: 3 });
+  await ledger.capacities.say({ gpu: 1, licences: 3 });
 });
 
 const carried = () => makeRun(db, { status: "RUNNING" });
@@ -95,7 +95,7 @@ describe("a parked holder cannot be committed", () => {
   });
 
   test("by a park and a take of one claim that are sent at the same time, a hundred times", async () => {
-    await ledger.capacities.record({ many: 1_000 });
+    await ledger.capacities.say({ many: 1_000 });
     for (let round = 0; round < 100; round += 1) {
       const run = await carried();
       await Promise.all([told(take(run, ask({ capacity: "many" }))), told(park(run, 0))]);

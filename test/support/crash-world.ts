@@ -88,7 +88,7 @@ export async function crashWorld(options: CrashWorldOptions = {}): Promise<Crash
   });
   const { db, queue, sqs, ledger } = world;
   // Said by the first worker of all: its way would be another than that of those after it.
-  await ledger.capacities.record(CAPACITIES);
+  await ledger.capacities.say(CAPACITIES);
 
   const receive = (max = 10) => queue.receive("runs", { max, waitSeconds: 0 });
   const work = async (

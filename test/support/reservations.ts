@@ -29,7 +29,7 @@ export function ask(options: Partial<Ask> = {}): Ask {
 /** The states of a run's reservations in the order of asking. */
 export async function reservationsOf(db: TestDatabase, { runId }: Pick<Claim, "runId">): Promise<string[]> {
   const found = await db.admin<{ status: string }>(
-    "select status from ghouls.reservations where run_id = $1 order by asked_at, reservation_id",
+    "select status from ghouls.reservations where run_id = $1 order by asked_at, seq, released_at nulls last, reservation_id",
     [runId],
   );
   return found.map(({ status }) => status);

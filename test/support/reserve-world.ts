@@ -83,7 +83,7 @@ export async function reserveWorld() {
   const rowsOf = async (runId: string) =>
     (
       await db.admin<{ status: string }>(
-        "select status from ghouls.reservations where run_id = $1 order by asked_at, reservation_id",
+        "select status from ghouls.reservations where run_id = $1 order by asked_at, seq, released_at nulls last, reservation_id",
         [runId],
       )
     ).map(({ status }) => status);

@@ -13,8 +13,8 @@ export interface AnnouncementOptions {
 
 /**
  * Says in the ledger, once for a process, which workflows this build has, so that another build that meets a run of one of
- * them gives it back instead of failing it (design.md §3, Claim), and how much of each capacity its configuration gives. One
- * that failed is tried again by the next call.
+ * them gives it back instead of failing it (design.md §3, Claim), and what it knows of capacities that no
+ * deploy has spoken of. One that failed is tried again by the next call.
  */
 export function createAnnouncement({
   ledger,
@@ -25,7 +25,7 @@ export function createAnnouncement({
   let announced: Promise<void> | undefined;
   const announce = async () => {
     await ledger.workflows.record(registry.carried(), build);
-    await ledger.capacities.record(capacities);
+    await ledger.capacities.add(capacities);
   };
   return () => {
     announced ??= announce().catch((error: unknown) => {

@@ -22,6 +22,8 @@ export interface LoadedConfig {
   /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
   readonly leaseMs: number;
   readonly beatMs: number;
+  /** Units of each capacity. */
+  readonly capacities: Readonly<Record<string, number>>;
 }
 
 /**
@@ -60,6 +62,7 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
     actsMarginSeconds: durationMs(config.timing.actsMargin) / 1_000,
     leaseMs: durationMs(config.timing.lease),
     beatMs: durationMs(config.timing.beat),
+    capacities: config.capacities,
   };
 }
 

@@ -205,7 +205,10 @@ export function openLedger(options: LedgerOptions) {
       /** By the containment of its parent, which has found it. */
       cancel: bind(database, cancellations.cancelRun),
     },
-    capacities: { record: bind(database, capacities.recordCapacities) },
+    capacities: {
+      say: bind(database, capacities.sayCapacities),
+      add: bind(database, capacities.addCapacities),
+    },
     reservations: {
       takeIfClaimed: bind(database, takes.takeIfClaimed),
       releaseIfClaimed: bind(database, releases.releaseIfClaimed),

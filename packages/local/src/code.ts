@@ -10,7 +10,7 @@ import type { LoadedConfig } from "./parts.ts";
 /** What a configuration says that the host needs when its code is loaded anew. */
 export type CodeSettings = Pick<
   LoadedConfig,
-  "queues" | "databaseSchema" | "actsMarginSeconds" | "leaseMs" | "beatMs" | "dev"
+  "queues" | "databaseSchema" | "actsMarginSeconds" | "leaseMs" | "beatMs" | "capacities" | "dev"
 >;
 
 /** Digests by `<name>@<version>`. */

@@ -42,6 +42,7 @@ export async function loadConfig(path: string) {
     actsMarginSeconds: 1,
     leaseMs: 120_000,
     beatMs: 30_000,
+    capacities: { gpu: 1 },
     dev: { services: {}, buckets: {} },
   };
 }

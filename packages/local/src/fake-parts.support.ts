@@ -17,6 +17,12 @@ export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
         return over.migrationFails === true ? Promise.reject(new Error("no such table")) : Promise.resolve();
       },
       openLedger: () => ({
+        capacities: {
+          say: (capacities) => {
+            notes.push(`capacities ${JSON.stringify(capacities)}`);
+            return Promise.resolve();
+          },
+        },
         runs: {
           openOfPins: () => Promise.resolve([]),
           stranded: () => Promise.resolve({ runs: [], count: 0 }),

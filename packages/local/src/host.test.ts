@@ -84,6 +84,7 @@ describe("the host", () => {
       "migrate ghouls as ghouls_migrator for ghouls_app",
       "keys of default operator, default submitter, default decider",
       "closed",
+      'capacities {"gpu":1}',
     ]);
     const state = readState();
     expect(statSync(join(dataDir, "dev.json")).mode & 0o777).toBe(0o600);
@@ -108,7 +109,7 @@ describe("the host", () => {
       "postgres",
       "sqs",
     ]);
-    expect(notes.slice(4)).toEqual([
+    expect(notes.slice(5)).toEqual([
       expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
       expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
       expect.stringMatching(/^ended .*SIGKILL \(stopped by the host\)$/),
@@ -331,7 +332,11 @@ describe("the host", () => {
     await start({ parts, env: cleanEnv({ DATABASE_URL: "postgres://me@127.0.0.1/db" }) });
     expect(readState().databaseUrl).toBe("postgres://me@127.0.0.1/db");
     expect(readState().processes.some((entry) => entry.role.startsWith("postgres"))).toBe(false);
-    expect(notes).toEqual(["keys of default operator, default submitter, default decider", "closed"]);
+    expect(notes).toEqual([
+      "keys of default operator, default submitter, default decider",
+      "closed",
+      'capacities {"gpu":1}',
+    ]);
     expect(readState().migrationUrl).toBeUndefined();
     expect(printed.some((line) => line.includes("npx ghouls migrate"))).toBe(true);
   });

@@ -127,6 +127,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   await forgetLeftBehind(options.dataDir);
 
   const tokens = await makeKeys(options, database, config);
+  await ledger.capacities.say(code.settings.capacities);
   const env = functionEnvironment(stores.env, database.url, config.databaseSchema, queues);
   const stateFile = openStateFile(options.dataDir);
   const shown = createBoard({
@@ -157,7 +158,10 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
     const reloading = startReloading({
       first: code,
       read: (signal) => readCode({ ...codeOf(options, stores.env, log), signal }),
-      replace: (next) => serving.replace(next),
+      replace: async (next) => {
+        await ledger.capacities.say(next.settings.capacities);
+        await serving.replace(next);
+      },
       watch: watchFiles,
       openOfPins: (pins) => ledger.runs.openOfPins(DEV_TENANT, pins),
       aboutStranded,

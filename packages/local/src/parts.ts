@@ -12,6 +12,8 @@ export interface LoadedConfig {
   /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
   readonly leaseMs: number;
   readonly beatMs: number;
+  /** Units of each capacity that runs may reserve. */
+  readonly capacities: Readonly<Record<string, number>>;
   /** What the host runs beside the project. */
   readonly dev: Beside;
 }
@@ -81,6 +83,10 @@ export interface KeyMaker {
 
 /** What the host itself asks of the ledger. */
 export interface HostLedger extends WorkerEnds, KeyMaker {
+  readonly capacities: {
+    /** Says how many units there are of each, as a deploy does. */
+    say(capacities: Readonly<Record<string, number>>): Promise<void>;
+  };
   readonly deliveries: WorkerEnds["deliveries"] & HeldLeases;
   readonly runs: {
     /** How many open runs of a tenant are pinned to each of these. */

@@ -14,6 +14,7 @@ const SETTINGS: CodeSettings = {
   actsMarginSeconds: 60,
   leaseMs: 120_000,
   beatMs: 30_000,
+  capacities: { gpu: 1 },
   dev: { services: {}, buckets: {} },
 };
 

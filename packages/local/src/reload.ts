@@ -161,10 +161,10 @@ async function words(
   }
 }
 
-/** What the host itself has set up by the configuration stays as long as it lives. */
+/** What the host itself has set up by the configuration stays as long as it lives; capacities are said anew with the code. */
 function needsRestart(before: Code, after: Code): Refusal | undefined {
-  const { queues, ...settings } = before.settings;
-  const { queues: newQueues, ...newSettings } = after.settings;
+  const { queues, capacities: _, ...settings } = before.settings;
+  const { queues: newQueues, capacities: __, ...newSettings } = after.settings;
   const differs =
     !isDeepStrictEqual(Object.keys(queues).toSorted(), Object.keys(newQueues).toSorted()) ||
     !isDeepStrictEqual(settings, newSettings);

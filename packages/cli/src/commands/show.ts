@@ -63,6 +63,7 @@ function describeUnits({ reservations }: wire.RunView): string {
     const of = name === capacity ? "" : ` for ${printable(name)}`;
     const how = {
       WAITING: `asked for since ${askedAt}`,
+      AWAY: `asked for since ${askedAt}, on its way to the next worker`,
       HELD: `held since ${heldAt}`,
       LEFT: "in use until nothing of a lost worker acts",
     };

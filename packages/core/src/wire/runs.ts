@@ -58,13 +58,13 @@ export const ContainmentItem = z.object({
 });
 export type ContainmentItem = z.infer<typeof ContainmentItem>;
 
-/** Units of a capacity that a run holds or waits for; LEFT by a claim that is lost, of which something may still act. */
+/** Units of a capacity that a run holds or waits for, AWAY between two hops; LEFT by a claim that is lost, of which something may still act. */
 export const ReservedUnits = z.object({
   capacity: z.string(),
   units: z.int(),
   name: z.string(),
   scope: z.string(),
-  status: z.enum(["WAITING", "HELD", "LEFT"]),
+  status: z.enum(["WAITING", "AWAY", "HELD", "LEFT"]),
   askedAt: time,
   heldAt: time.nullable(),
 });

@@ -171,8 +171,9 @@ export class Asking {
     const late = this.#tooLate(scope, `reserve "${asked.name}"`);
     if (late !== undefined) return late;
     const { name, ...reserve } = asked;
-    if (isTooLong(scope, name)) return this.#invalid(tooLong(name));
     const place = this.#scopes.enter(scope, "reserve", name);
+    // Its end stands in the scope of its own.
+    if (place !== undefined && isTooLong(reserveScope(place.path), name)) return this.#invalid(tooLong(name));
     const id = place && this.#hop.calls.next(this.#hop.epoch, scope, "reserve", name);
     if (place === undefined || id === undefined)
       return this.#refuse(refusal("duplicate_call", alreadyOpen("reserve", name)));

@@ -42,16 +42,17 @@ export class Bodies {
 
   /** Those around a scope, the outermost first. */
   around(scope: string): Body[] {
-    return this.open()
-      .filter(({ reserve }) => isWithin(scope, reserve.scope))
-      .toSorted((a, b) => a.reserve.scope.length - b.reserve.scope.length);
+    if (this.#open.size === 0) return [];
+    return pathTo(scope).flatMap((outer) => this.#open.get(outer) ?? []);
   }
 
   /** The name of a reservation whose function has come to its end, where a call of this scope would come too late. */
   endedAround(scope: string): string | undefined {
     const ending = this.around(scope).find(({ state }) => state === "ended");
     if (ending !== undefined) return ending.call.id.name;
-    return [...this.#over].find(([over]) => isWithin(scope, over))?.[1];
+    if (this.#over.size === 0) return undefined;
+    const over = pathTo(scope).find((outer) => this.#over.has(outer));
+    return over === undefined ? undefined : this.#over.get(over);
   }
 
   /** How the hop ends where the code asks for something else than what its open functions had. */
@@ -67,6 +68,12 @@ export class Bodies {
     }
     return undefined;
   }
+}
+
+/** The scopes that a place in the code lies in, the outermost first, and itself: their names have no slash. */
+export function pathTo(scope: string): string[] {
+  const parts = scope.split("/");
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
 }
 
 /** Whether a place in the code is a scope, or lies in it. */

@@ -340,8 +340,10 @@ export class Hop {
         !(this.#word.end !== undefined && this.#inFlight.isEmpty())
       ) {
         const impatient = setTimeout(() => {
-          if (this.#word.end === undefined && this.#inFlight.isEmpty())
-            tellOfStandstill(this.#claim, this.#log, this.#deps);
+          if (this.#word.end !== undefined || !this.#inFlight.isEmpty()) return;
+          const inVain = this.#reservations.heldInVain(this.standingTries());
+          if (inVain === undefined) tellOfStandstill(this.#claim, this.#log, this.#deps);
+          else this.#word.refuse(inVain);
         }, this.#deps.settings.overdueAfterMs);
         const outOfTime = this.#reservations.yieldsInTime(this.standingTries());
         await this.#wake.promise;

@@ -3,13 +3,13 @@ import type { Ask, ClaimedRun, TakeAnswer } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
-import { DUE_AGAIN_MS } from "./hop-end.ts";
+import { DUE_AGAIN_MS, refusal, type HopEnd } from "./hop-end.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { LastWord } from "./last-word.ts";
 import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import { persist, type Persistence } from "./persist.ts";
-import { isWithin, type Bodies, type Body } from "./bodies.ts";
+import { isWithin, pathTo, type Bodies, type Body } from "./bodies.ts";
 import type { ReserveCall, Turn } from "./reserve-options.ts";
 
 interface Options {
@@ -32,8 +32,10 @@ interface Asking {
   readonly reservationId: string;
   readonly sinceMs: number;
   readonly retake: boolean;
-  /** Whether the ledger has a row that waits. */
-  waits: boolean;
+  /** Those of this hop that wait for the same, it among them, in the order of asking; none until it waits. */
+  line: Asking[] | undefined;
+  /** Ends its pause. */
+  wake: () => void;
 }
 
 /** A timer of Node's that is longer fires at once. */
@@ -47,7 +49,8 @@ const UNAVAILABLE = stored({ outcome: "UNAVAILABLE" });
 export class Reservations {
   readonly #options: Options;
   readonly #asking = new Map<string, Asking>();
-  readonly #stop = new AbortController();
+  readonly #lines = new Map<string, Asking[]>();
+  #stopped = false;
   #hasWaited = false;
 
   constructor(options: Options) {
@@ -90,10 +93,12 @@ export class Reservations {
     const { bodies, inFlight, openCalls, word } = this.#options;
     if (word.end !== undefined || bodies.open().length === 0) return;
     const open = openCalls();
+    const within = countWithin(open);
     for (const call of open) {
       const body = call.releases === undefined ? undefined : bodies.of(call.id.scope);
       if (body === undefined || body.state === "ended" || body.state === "retaking") continue;
-      if (open.some((other) => other !== call && isWithin(other.id.scope, call.id.scope))) continue;
+      // Itself is one.
+      if ((within.get(call.id.scope) ?? 0) > 1) continue;
       body.state = "ended";
       inFlight.track(call, Promise.resolve({ outcome: "releases" }));
     }
@@ -104,7 +109,8 @@ export class Reservations {
    * back is asked about, which takes no units.
    */
   stop(): void {
-    this.#stop.abort();
+    this.#stopped = true;
+    for (const { wake } of this.#asking.values()) wake();
     const { bodies, effects, word } = this.#options;
     if (word.end?.kind !== "restarted") return;
     for (const { heldBack } of bodies.open()) {
@@ -140,7 +146,32 @@ export class Reservations {
     }
     const restMs = Math.max(0, invocation.remainingMs() - settleReserveMs);
     const why = due.length > 0 ? "units" : "time";
-    return setTimeout(() => word.say({ kind: "yielded", why }), Math.min(restMs, MAX_TIMER_MS));
+    return setTimeout(
+      () => {
+        const inVain = this.heldInVain(tries);
+        if (inVain === undefined) word.say({ kind: "yielded", why });
+        else word.refuse(inVain);
+      },
+      Math.min(restMs, MAX_TIMER_MS),
+    );
+  }
+
+  /**
+   * How the hop ends where units are held while the code stands still and a durable wait is open, as one of before the reservation
+   * is that its function awaits: no hop ever parks, so nothing would ever end that wait.
+   * @param tries those that are waited for with the units held: the code goes on after them
+   */
+  heldInVain(tries: readonly OpenCall[]): HopEnd | undefined {
+    const { bodies, inFlight, openCalls } = this.#options;
+    const body = bodies.open().find(({ state }) => state === "held");
+    const wait = openCalls().find((call) => call.wait !== undefined);
+    if (body === undefined || wait === undefined || tries.length > 0 || !inFlight.isEmpty()) return undefined;
+    const { name } = body.call.id;
+    return refusal(
+      "invalid_call",
+      `reservation "${name}" was held while nothing went on but ${wait.id.kind} "${wait.id.name.slice(0, 200)}", which was asked for outside of it: a run that waits holds nothing. Await that before ctx.reserve, or after it`,
+      name,
+    );
   }
 
   #retake(body: Body): void {
@@ -157,7 +188,14 @@ export class Reservations {
   #ask(call: OpenCall, retake: boolean): void {
     const { deps, inFlight } = this.#options;
     const sinceMs = deps.clock.monotonicMs();
-    this.#asking.set(call.key, { reservationId: deps.ids.next(), sinceMs, retake, waits: false });
+    const asking = {
+      reservationId: deps.ids.next(),
+      sinceMs,
+      retake,
+      line: undefined,
+      wake: () => undefined,
+    };
+    this.#asking.set(call.key, asking);
     inFlight.track(call, Promise.resolve({ outcome: "asks" }));
   }
 
@@ -178,8 +216,9 @@ export class Reservations {
     );
     await deps.faults("worker.after-reserve", id.name);
     if (answer === null) return word.say({ kind: "fenced" });
-    if (answer.kind === "waits") return this.#goOnWaiting(call, reserve, asking);
+    if (answer.kind === "waits") return this.#goOnWaiting(call, reserve, asking, answer.waitedSeconds);
     this.#asking.delete(call.key);
+    leave(asking);
     if (answer.kind === "unknown_capacity") throw new TypeError(`the ledger has no capacity "${capacity}"`);
     const result = answer.kind === "held" ? reserved : UNAVAILABLE;
     if (answer.entry === null) return this.#retaken(call);
@@ -192,7 +231,7 @@ export class Reservations {
     const { ledger, capacities } = this.#options.deps;
     const answer = await ledger.reservations.takeIfClaimed(this.#options.claim, ask);
     if (answer?.kind !== "unknown_capacity") return answer;
-    await ledger.capacities.record(capacities);
+    await ledger.capacities.add(capacities);
     return ledger.reservations.takeIfClaimed(this.#options.claim, ask);
   }
 
@@ -204,38 +243,69 @@ export class Reservations {
     for (const one of body.heldBack.splice(0)) this.begin(one);
   }
 
-  /** Asks again after a pause, unless the hop has to end: then the next one asks, and keeps the place. */
-  async #goOnWaiting(call: OpenCall, { capacity, waitMs }: ReserveCall, asking: Asking): Promise<void> {
+  /**
+   * Asks again after a pause, unless the hop has to end: then the next one asks, and keeps the place. Of those that wait for the
+   * same only the first asks again and again; the others when it is their turn, or their time is over.
+   */
+  async #goOnWaiting(
+    call: OpenCall,
+    { capacity, waitMs }: ReserveCall,
+    asking: Asking,
+    waitedSeconds: number,
+  ): Promise<void> {
     const { claim, deps, invocation, inFlight, word } = this.#options;
     const { reservePollMs, residentReserveMs, settleReserveMs } = deps.settings;
-    asking.waits = true;
     this.#hasWaited = true;
-    const waitedMs = deps.clock.monotonicMs() - asking.sinceMs;
+    const line = (asking.line ??= this.#join(call, capacity, asking));
     const givenBack = (afterMs: number) => {
       const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + afterMs);
       word.say({ kind: "given_back", dueAt, why: `it waits for units of ${capacity}` });
       // What is still in flight may bring the code to its end.
       return this.#withdraw(asking);
     };
-    if (asking.retake && waitedMs >= waitMs) {
+    const leftMs = waitMs - waitedSeconds * 1_000;
+    if (asking.retake && leftMs <= 0) {
       // It never fails by itself.
       raiseAttention(claim, `reservation_waits: ${capacity}`, deps.logFor(claim), deps);
       return givenBack(DUE_AGAIN_MS);
     }
-    if (waitedMs >= residentReserveMs) return givenBack(reservePollMs);
-    const pauseMs = reservePollMs * (0.75 + deps.chance() / 2);
-    if (invocation.remainingMs() - pauseMs <= settleReserveMs) {
+    if (deps.clock.monotonicMs() - asking.sinceMs >= residentReserveMs) return givenBack(reservePollMs);
+    const pauseMs = line[0] === asking ? reservePollMs * (0.75 + deps.chance() / 2) : Math.max(leftMs, 1);
+    if (line[0] === asking && invocation.remainingMs() - pauseMs <= settleReserveMs) {
       word.say({ kind: "yielded", why: "units" });
       return this.#withdraw(asking);
     }
-    inFlight.track(call, paused(pauseMs, this.#stop.signal));
+    inFlight.track(call, this.#paused(asking, pauseMs));
+  }
+
+  /** What stands in another reservation is in a line of its own: those before it may wait for what it holds. */
+  #join(call: OpenCall, capacity: string, asking: Asking): Asking[] {
+    const inside = this.#options.bodies.around(call.id.scope).at(-1)?.reserve.scope ?? "";
+    const key = JSON.stringify([capacity, inside]);
+    const line = this.#lines.get(key) ?? [];
+    this.#lines.set(key, line);
+    line.push(asking);
+    return line;
+  }
+
+  #paused(asking: Asking, ms: number): Promise<Turn> {
+    return new Promise((resolve) => {
+      const go = () => {
+        clearTimeout(timer);
+        asking.wake = () => undefined;
+        resolve({ outcome: "asks" });
+      };
+      const timer = setTimeout(go, Math.min(ms, MAX_TIMER_MS));
+      asking.wake = go;
+      if (this.#stopped) go();
+    });
   }
 
   /** A run that waits for something can neither be DONE nor FAILED. */
   async #withdraw(asking: Asking): Promise<void> {
     const { claim, deps, persistence, word } = this.#options;
-    if (!asking.waits || !word.mayWrite) return;
-    for (const one of this.#asking.values()) one.waits = false;
+    if (asking.line === undefined || !word.mayWrite) return;
+    for (const one of this.#asking.values()) one.line = undefined;
     const written = await persist(() => deps.ledger.reservations.withdrawIfClaimed(claim), persistence);
     if (!written) word.say({ kind: "fenced" });
   }
@@ -264,15 +334,18 @@ function stored(value: Readonly<Record<string, unknown>>): {
   return { text, digest: sha256(text) };
 }
 
-function paused(ms: number, until: AbortSignal): Promise<Turn> {
-  return new Promise((resolve) => {
-    const go = () => {
-      clearTimeout(timer);
-      until.removeEventListener("abort", go);
-      resolve({ outcome: "asks" });
-    };
-    const timer = setTimeout(go, ms);
-    until.addEventListener("abort", go, { once: true });
-    if (until.aborted) go();
-  });
+/** Whoever was behind it is the first now, and asks. */
+function leave(asking: Asking): void {
+  const { line } = asking;
+  if (line === undefined) return;
+  line.splice(line.indexOf(asking), 1);
+  line[0]?.wake();
+}
+
+/** How many of these calls stand in each scope, or in one inside of it. */
+function countWithin(calls: readonly OpenCall[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { id } of calls)
+    for (const outer of pathTo(id.scope)) counts.set(outer, (counts.get(outer) ?? 0) + 1);
+  return counts;
 }

@@ -38,7 +38,7 @@ export interface PreflightReport {
 
 /**
  * The preflight function, which a deploy invokes between the migration and the switch of code: it judges the ledger as
- * `ghouls doctor` does.
+ * `ghouls doctor` does, and says there how much the new configuration gives of each capacity.
  * @throws GhoulsError integrity_fault where the ledger contradicts itself: the deploy stops, and the old code goes on
  */
 export function createPreflight(
@@ -47,10 +47,14 @@ export function createPreflight(
 ): (event: unknown) => Promise<PreflightReport> {
   const runtime = once(() => openRuntime(config, overrides));
   return async () => {
-    const checks = await (await runtime()).ledger.doctor();
+    const { ledger } = await runtime();
+    const checks = await ledger.doctor();
     const broken = checks.filter(({ ok }) => !ok);
     const faults = broken.filter(({ kind }) => kind === "integrity");
-    if (faults.length === 0) return { judged: checks.length, attention: counted(broken) };
+    if (faults.length === 0) {
+      await ledger.capacities.say(config.capacities);
+      return { judged: checks.length, attention: counted(broken) };
+    }
     throw new GhoulsError(
       "integrity_fault",
       `the ledger contradicts itself, so no code is switched: ${faults.map(inWords).join("; ")}`,

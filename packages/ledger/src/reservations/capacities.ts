@@ -21,8 +21,8 @@ order by c.name
 for update`,
 );
 
-const RECORD = writeStatement(
-  "capacities.record",
+const SAY = writeStatement(
+  "capacities.say",
   `
 insert into ghouls.capacities as c (name, units, updated_at)
 select q.name, q.units, ghouls.clock()
@@ -32,26 +32,55 @@ on conflict (name) do update set units = excluded.units, updated_at = excluded.u
 where c.units <> excluded.units`,
 );
 
+const ADD = writeStatement(
+  "capacities.add",
+  `
+insert into ghouls.capacities (name, units, updated_at)
+select q.name, q.units, ghouls.clock()
+from unnest($1::text[], $2::integer[]) as q(name, units)
+order by q.name
+on conflict (name) do nothing`,
+);
+
 /**
- * Says how many units a configuration gives of each capacity. One that is named no more stays: runs may still use it. Nothing
- * is written, or locked, where that is known.
+ * Says how many units there are of each capacity: the word of a deploy, which every process goes by, also one of before it. One that
+ * is named no more stays: runs may still use it. Nothing is written, or locked, where that is known.
  */
-export async function recordCapacities(
+export async function sayCapacities(
   database: Database,
   capacities: Readonly<Record<string, number>>,
 ): Promise<void> {
+  const known = await knownOf(database, capacities);
+  if (Object.entries(capacities).every(([name, units]) => known.get(name) === units)) return;
   const names = Object.keys(capacities);
-  if (names.length === 0) return;
-  const found = await database.run(READ, [names]);
-  const known = new Map(found.map((row) => [rows(row).text("name"), rows(row).number("units")]));
-  if (names.every((name) => known.get(name) === capacities[name])) return;
-  await database.transaction("capacities.record", async (transaction) => {
+  await database.transaction("capacities.say", async (transaction) => {
     await transaction.run(LOCK, [names]);
-    await transaction.run(RECORD, [names, Object.values(capacities)]);
+    await transaction.run(SAY, [names, Object.values(capacities)]);
   });
 }
 
-/** Locks a capacity for one taker at a time; releases only free. False where no configuration has said it. */
+/** Adds those that nobody has said yet, and changes none: a process of before a deploy may start after it. */
+export async function addCapacities(
+  database: Database,
+  capacities: Readonly<Record<string, number>>,
+): Promise<void> {
+  const known = await knownOf(database, capacities);
+  const added = Object.entries(capacities).filter(([name]) => !known.has(name));
+  if (added.length === 0) return;
+  await database.run(ADD, [added.map(([name]) => name), added.map(([, units]) => units)]);
+}
+
+async function knownOf(
+  database: Database,
+  capacities: Readonly<Record<string, number>>,
+): Promise<ReadonlyMap<string, number>> {
+  const names = Object.keys(capacities);
+  if (names.length === 0) return new Map();
+  const found = await database.run(READ, [names]);
+  return new Map(found.map((row) => [rows(row).text("name"), rows(row).number("units")]));
+}
+
+/** Locks a capacity for one taker at a time; releases only free. False where nobody has said it. */
 export async function lockCapacity(executor: Executor, name: string): Promise<boolean> {
   return (await executor.run(LOCK, [[name]])).length === 1;
 }

@@ -2,13 +2,13 @@ import type { Executor } from "../connection/database.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
 
-/** Units that a run holds or waits for, or whose claim it has lost while something of that may still act. */
+/** Units that a run holds or waits for (AWAY between two hops), or whose claim it has lost while something of that may still act. */
 export interface Reservation {
   readonly capacity: string;
   readonly units: number;
   readonly name: string;
   readonly scope: string;
-  readonly status: "WAITING" | "HELD" | "LEFT";
+  readonly status: "WAITING" | "AWAY" | "HELD" | "LEFT";
   readonly askedAt: Date;
   readonly heldAt: Date | null;
 }
@@ -18,7 +18,7 @@ const OF_RUN = readStatement(
   `
 select x.capacity, x.units, x.name, x.scope, x.status, x.asked_at, x.held_at
 from ghouls.reservations x
-where x.tenant_id = $1 and x.run_id = $2 and (x.status in ('WAITING', 'HELD') or (x.status = 'LEFT' and exists (
+where x.tenant_id = $1 and x.run_id = $2 and (x.status in ('WAITING', 'AWAY', 'HELD') or (x.status = 'LEFT' and exists (
   select from ghouls.containment_items i
   where i.tenant_id = x.tenant_id and i.run_id = x.run_id and i.kind = 'worker' and i.key = x.seq::text
     and i.acknowledged_at is null)))

@@ -46,13 +46,16 @@ where j.tenant_id = $1 and j.run_id = $2 and j.epoch = $3 and j.scope = $4 and j
   and j.nth = $6 and j.token = $7::uuid`,
 );
 
-/** What the end of a hop does before it settles: only a run that waits for nothing may be DONE or FAILED. */
+/**
+ * What the end of a hop does before it settles: only a run that waits for nothing may be DONE or FAILED. Its places stay, for the
+ * hop that may come after it.
+ */
 const WITHDRAW = writeStatement(
   "reservations.withdraw",
   `
 with ${heldBy(CLAIM_STATES)}, withdrawn as (
   update ghouls.reservations x
-  set status = 'RELEASED', holder = null, released_at = ghouls.clock()
+  set status = 'AWAY', holder = null, left_at = ghouls.clock()
   from held
   where x.tenant_id = held.tenant_id and x.holder = held.run_id and x.status = 'WAITING'
   returning x.run_id
@@ -101,7 +104,7 @@ export async function releaseIfClaimed(
   return before === undefined ? null : journaled(before);
 }
 
-/** Waits no more, for anything. False where the claim is gone. */
+/** Waits no more under this claim, for anything. False where the claim is gone. */
 export async function withdrawIfClaimed(executor: Executor, claim: Claim): Promise<boolean> {
   return (await executor.run(WITHDRAW, [claim.tenantId, claim.runId, claim.seq, claim.token])).length === 1;
 }

@@ -35,13 +35,20 @@ export interface Journaled {
 export type TakeAnswer =
   /** Held from now on; the entry is null where there was one before. */
   | { readonly kind: "held"; readonly entry: Journaled | null }
-  | { readonly kind: "waits" }
+  | {
+      readonly kind: "waits";
+      /** Seconds since its first ask in a row, over all hops. */
+      readonly waitedSeconds: number;
+    }
   /** Its time is over. */
   | { readonly kind: "unavailable"; readonly entry: Journaled }
   /** No configuration has said that there is such a capacity. */
   | { readonly kind: "unknown_capacity" }
   /** The claim is gone. */
   | null;
+
+/** For how long a place is kept between two hops: a run that does not come back to it holds nobody up for longer. In seconds. */
+const PLACE_KEPT_SECONDS = 60;
 
 /** The rows of the call are `x`. */
 const OF_CALL = (
@@ -50,7 +57,8 @@ const OF_CALL = (
       and ${x}.scope = $6 and ${x}.name = $7 and ${x}.nth = $8`;
 
 /**
- * Grants what is free to whoever asked first, else waits. Under the lock of the run and of the capacity, in the third statement
+ * Grants what is free to whoever asked first, else waits. Who asked first and is between two hops keeps its place for a while; who
+ * asks for more than there is holds nobody up. Under the lock of the run and of the capacity, in the third statement
  * of its transaction: grants of others are seen, and what is given back meanwhile only frees. A reservation that was left is
  * marked as released once nothing of its claim acts, so that nobody looks at it again. The delivery is locked last: nothing
  * that holds one waits for a capacity, so beats do not wait for those who wait for a capacity.
@@ -81,7 +89,7 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
   where x.tenant_id = acting.tenant_id and x.run_id = acting.run_id and x.reservation_id = acting.reservation_id and not acting.acts
   returning x.run_id
 ), free as materialized (
-  select c.units
+  select c.units as all_units, c.units
     - (select coalesce(sum(x.units), 0) from ghouls.reservations x where x.capacity = $9 and x.status = 'HELD')
     - (select coalesce(sum(a.units), 0) from acting a where a.acts) as units
   from ghouls.capacities c
@@ -95,9 +103,12 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
       when free.units >= $10::integer and not exists (
         select from ghouls.reservations x
         join ghouls.deliveries d on d.tenant_id = x.tenant_id and d.run_id = x.run_id and d.seq = x.seq
-        where x.capacity = $9 and x.status = 'WAITING' and x.run_id <> held.run_id
+        where x.capacity = $9 and x.status in ('WAITING', 'AWAY') and x.run_id <> held.run_id and x.units <= free.all_units
           and (x.asked_at, x.reservation_id) < (since.asked_at, coalesce(asked.reservation_id, $12::uuid))
-          and d.status = 'CLAIMED' and d.lease_until >= ghouls.clock()) then 'taken'
+          and case x.status
+            when 'AWAY' then x.left_at > ghouls.clock() - ${PLACE_KEPT_SECONDS} * interval '1 second'
+            else d.status = 'CLAIMED' and d.lease_until >= ghouls.clock()
+          end) then 'taken'
       when not $13::boolean and since.asked_at + $11::double precision * interval '1 second' <= ghouls.clock() then 'over'
       else 'waits'
     end as answer
@@ -114,6 +125,12 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
   from judged
   where x.tenant_id = judged.tenant_id and x.run_id = judged.run_id and x.reservation_id = judged.reservation_id
     and judged.stood = 'WAITING' and judged.answer in ('taken', 'over')
+  returning x.run_id
+), back as (
+  update ghouls.reservations x
+  set status = 'RELEASED', released_at = ghouls.clock()
+  from held
+  where ${OF_CALL("x")} and x.status = 'AWAY'
   returning x.run_id
 ), made as (
   insert into ghouls.reservations (tenant_id, run_id, reservation_id, epoch, scope, name, nth, capacity, units, seq, token, holder,
@@ -150,10 +167,10 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
     and (judged.answer <> 'waits' or judged.stood is null)
   returning run.run_id
 )
-select judged.answer, entry.ordinal, entry.completed_at
+select judged.answer, extract(epoch from ghouls.clock() - judged.asked_at)::double precision as waited, entry.ordinal, entry.completed_at
 from judged
 left join entry on entry.run_id = judged.run_id
-where (select count(*) from ended) >= 0 and (select count(*) from changed) >= 0 and (select count(*) from moved) >= 0`,
+where (select count(*) from ended) >= 0 and (select count(*) from back) >= 0 and (select count(*) from changed) >= 0 and (select count(*) from moved) >= 0`,
 );
 
 const SAID = readStatement(
@@ -198,7 +215,7 @@ export async function takeIfClaimed(database: Database, claim: Claim, ask: Ask):
       case "said":
         return answeredBefore(transaction, claim, ask);
       case "waits":
-        return { kind: "waits" };
+        return { kind: "waits", waitedSeconds: rows(row).number("waited") };
       case "over":
         return { kind: "unavailable", entry: journaled(row) };
       default:

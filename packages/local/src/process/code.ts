@@ -41,12 +41,12 @@ async function answerFor(exports: Exports, configPath: string): Promise<CodeAnsw
   serveModules(files);
   const loaded = await loadedBy(exports, configPath, modules);
   if ("refused" in loaded) return loaded;
-  const { queues, databaseSchema, actsMarginSeconds, leaseMs, beatMs, dev } = loaded;
+  const { queues, databaseSchema, actsMarginSeconds, leaseMs, beatMs, capacities, dev } = loaded;
   const manifest = await exports.digestManifest(loaded.config, (file) => textIn(files, file));
   // The list was made from the disk: it is that of these texts only where nothing was saved meanwhile.
   const now = await textsOf(modules);
   if (modules.some((file) => now[file] !== files[file])) return { moved: true };
-  const settings = { queues, databaseSchema, actsMarginSeconds, leaseMs, beatMs, dev };
+  const settings = { queues, databaseSchema, actsMarginSeconds, leaseMs, beatMs, capacities, dev };
   const accepts = (loaded.config.workflows ?? []).flatMap(({ name, accepts: digests }) =>
     digests.map((digest) => ({ name, digest })),
   );

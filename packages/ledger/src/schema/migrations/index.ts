@@ -10,6 +10,7 @@ import { attempts } from "./0009-attempts.ts";
 import { children } from "./0010-children.ts";
 import { grants } from "./0011-grants.ts";
 import { reservations } from "./0012-reservations.ts";
+import { places } from "./0013-places.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   children,
   grants,
   reservations,
+  places,
 ];
