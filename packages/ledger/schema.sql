@@ -592,12 +592,12 @@ alter table ghouls.journal add constraint journal_result CHECK (((result_text IS
 alter table ghouls.journal add constraint journal_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number);
 alter table ghouls.reservations add constraint reservations_capacity_fkey FOREIGN KEY (capacity) REFERENCES ghouls.capacities(name);
-alter table ghouls.reservations add constraint reservations_held CHECK ((((status <> 'WAITING'::text) OR (held_at IS NULL)) AND ((status <> ALL (ARRAY['HELD'::text, 'LEFT'::text])) OR (held_at IS NOT NULL))));
+alter table ghouls.reservations add constraint reservations_held CHECK ((((status <> ALL (ARRAY['WAITING'::text, 'AWAY'::text])) OR (held_at IS NULL)) AND ((status <> ALL (ARRAY['HELD'::text, 'LEFT'::text])) OR (held_at IS NOT NULL))));
 alter table ghouls.reservations add constraint reservations_holder CHECK ((((status = ANY (ARRAY['WAITING'::text, 'HELD'::text])) = (holder IS NOT NULL)) AND ((holder IS NULL) OR (holder = run_id))));
-alter table ghouls.reservations add constraint reservations_left CHECK (((status <> 'LEFT'::text) OR (left_at IS NOT NULL)));
+alter table ghouls.reservations add constraint reservations_left CHECK (((status <> ALL (ARRAY['LEFT'::text, 'AWAY'::text])) OR (left_at IS NOT NULL)));
 alter table ghouls.reservations add constraint reservations_pkey PRIMARY KEY (tenant_id, run_id, reservation_id);
 alter table ghouls.reservations add constraint reservations_released CHECK (((status = 'RELEASED'::text) = (released_at IS NOT NULL)));
-alter table ghouls.reservations add constraint reservations_status_check CHECK ((status = ANY (ARRAY['WAITING'::text, 'HELD'::text, 'LEFT'::text, 'RELEASED'::text])));
+alter table ghouls.reservations add constraint reservations_status_check CHECK ((status = ANY (ARRAY['WAITING'::text, 'AWAY'::text, 'HELD'::text, 'LEFT'::text, 'RELEASED'::text])));
 alter table ghouls.reservations add constraint reservations_tenant_id_holder_fkey FOREIGN KEY (tenant_id, holder) REFERENCES ghouls.runs(tenant_id, holder_key);
 alter table ghouls.reservations add constraint reservations_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.reservations add constraint reservations_units_check CHECK ((units >= 1));
@@ -812,11 +812,22 @@ CREATE OR REPLACE FUNCTION ghouls.leave_reservations()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if new.status = 'QUEUED' then
+    update ghouls.reservations
+      set status = case status when 'HELD' then 'LEFT' else 'AWAY' end, holder = null, left_at = ghouls.clock()
+      where tenant_id = new.tenant_id and holder = new.run_id;
+    return new;
+  end if;
+  if new.status in ('COMPLETING', 'FAILING', 'CANCELLING', 'DONE', 'FAILED', 'CANCELLED') then
+    update ghouls.reservations
+      set status = case status when 'HELD' then 'LEFT' else 'RELEASED' end, holder = null,
+        left_at = case status when 'HELD' then ghouls.clock() end,
+        released_at = case status when 'WAITING' then ghouls.clock() end
+      where tenant_id = new.tenant_id and holder = new.run_id;
+  end if;
   update ghouls.reservations
-    set status = case status when 'HELD' then 'LEFT' else 'RELEASED' end, holder = null,
-      left_at = case status when 'HELD' then ghouls.clock() end,
-      released_at = case status when 'WAITING' then ghouls.clock() end
-    where tenant_id = new.tenant_id and holder = new.run_id;
+    set status = 'RELEASED', released_at = ghouls.clock()
+    where tenant_id = new.tenant_id and run_id = new.run_id and status = 'AWAY';
   return new;
 end
 $function$; -- owner migrator
@@ -837,7 +848,7 @@ CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WH
 CREATE TRIGGER contain_attempts BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_attempts();
 CREATE TRIGGER contain_children BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.children > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_children();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
-CREATE TRIGGER leave_reservations BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.reservations > 0) AND (old.status = ANY (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])) AND (new.status = ANY (ARRAY['QUEUED'::text, 'COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.leave_reservations();
+CREATE TRIGGER leave_reservations BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.reservations > 0) AND (new.status <> old.status) AND (new.status <> ALL (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])))) EXECUTE FUNCTION ghouls.leave_reservations();
 CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.parent_run_id IS NOT NULL) AND (new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.tell_parent();
 
 -- comments
@@ -860,10 +871,12 @@ comment on table column ghouls.attempts.sends_until is 'The latest moment at whi
 comment on table column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
 comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';
 comment on table column ghouls.attempts.unsent is 'Whoever holds the token says that nothing of its submission was sent.';
+comment on table column ghouls.capacities.units is 'As a deploy said last (its preflight, or the host of one machine); a process adds only what is not here.';
 comment on table column ghouls.capacities.updated_at is 'When its units changed last: what was granted before may be more.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
 comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
+comment on table column ghouls.reservations.left_at is 'When its claim was lost or given up: a place is kept for a while after it, units until nothing of the claim can act.';
 comment on table column ghouls.runs.children is 'How many runs it has started.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.holder_key is 'Its id while a worker carries it: only then it may hold units, or wait for them.';
