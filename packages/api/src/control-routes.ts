@@ -40,7 +40,7 @@ export const clearRun = defineRoute({
   request: { params: z.object({ id: z.string() }), body },
   responses: {
     200: answer(
-      "Cleared, or not quarantined where `cleared` is false. What arrived meanwhile brings it back.",
+      "Cleared: what arrived meanwhile brings it back, or the probes and undos of its ending are tried again. `cleared` is false where it is not quarantined, and nothing of its ending was tried in vain.",
       Cleared,
     ),
     ...problems(400, 401, 403, 404, 413, 415, 422, 503),

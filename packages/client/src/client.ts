@@ -51,7 +51,10 @@ export interface GhoulsClient {
   cancel(runId: string, reason: string, options?: CallOptions): Promise<wire.Cancelled>;
   /** An operator's audited word that a containment item is settled. */
   resolveItem(runId: string, item: string, reason: string, options?: CallOptions): Promise<wire.Resolved>;
-  /** Ends a run's quarantine, with a reason that is kept. `cleared` is false where it had none. */
+  /**
+   * Ends a run's quarantine, or has the probes and undos of its ending tried again, with a reason that is kept. `cleared` is false
+   * where there was neither.
+   */
   clear(runId: string, reason: string, options?: CallOptions): Promise<wire.Cleared>;
   /**
    * Sends a signal to a run. Where no answer comes it asks again under the same key, so that the run gets it once.

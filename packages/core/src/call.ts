@@ -49,6 +49,13 @@ export function idempotencyKeyOf(firstRunId: string, call: CallId): string {
     .digest("hex");
 }
 
+/** The same for what undoes a step: a key of its own, which is never its step's. */
+export function undoKeyOf(firstRunId: string, call: CallId): string {
+  return createHash("sha256")
+    .update(`ghouls-undo-1\n${firstRunId}\n${callKey(call)}`)
+    .digest("hex");
+}
+
 /**
  * The run's own chance: a stream of 64-bit values keyed by run, epoch and scope, so that a replay draws the same ones.
  */

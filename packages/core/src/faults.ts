@@ -29,6 +29,8 @@ export const FAULT_POINTS = [
   "worker.after-intent",
   "worker.before-step",
   "worker.after-step",
+  "worker.before-undo",
+  "worker.after-undo",
   "worker.before-transaction",
   "worker.after-transaction",
   "worker.after-journal",

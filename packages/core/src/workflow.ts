@@ -40,6 +40,18 @@ export type ProbeAnswer<T = unknown> =
 /** What a probe gets: the key under which the effect was asked for. */
 export type ProbeContext = Pick<StepContext, "idempotencyKey" | "signal" | "log">;
 
+/** What an undo gets: a key of its own, the same for every time that it is called, and what is known of its step. */
+export interface UndoContext<T = unknown> extends ProbeContext {
+  /** The key that its step had. */
+  readonly stepIdempotencyKey: string;
+  /**
+   * "happened" with the step's result; "failed" where its function threw for good, which does not say that nothing of it has
+   * happened; "unknown" where its worker was lost, or nobody knows.
+   */
+  readonly outcome: "happened" | "failed" | "unknown";
+  readonly result: Jsonified<T> | undefined;
+}
+
 export interface StepOptions<T = unknown> {
   /** How often the function may be called at most; 1 by default, because a repeated effect is the author's decision. */
   readonly tries?: number;
@@ -53,6 +65,12 @@ export interface StepOptions<T = unknown> {
   readonly effect?: "once";
   /** Looks an effect of unknown outcome up, in a later hop. Without it only an operator can settle one. */
   readonly probe?: (context: ProbeContext) => ProbeAnswer<T> | Promise<ProbeAnswer<T>>;
+  /**
+   * Undoes the step where the run fails or is cancelled after it has started, in the reverse order of the starts, once nothing
+   * else of the run can act. The start is committed before the call. It may be called more than once, under one key; a throw
+   * means that it is to be tried again, and after some tries a person is asked.
+   */
+  readonly undo?: (context: UndoContext<T>) => unknown;
 }
 
 export interface MapOptions {

@@ -14,13 +14,15 @@ export function itemView(item: ContainmentItem): wire.ContainmentItem {
     enqueueSeq: item.seq,
     overAt: item.overAt?.toISOString() ?? null,
     createdAt: item.createdAt.toISOString(),
+    tries: item.tries,
+    lastError: item.lastError,
     acknowledgedAt: item.acknowledgedAt?.toISOString() ?? null,
     acknowledgedBy: item.acknowledgedBy,
     acknowledgement: item.acknowledgement,
   };
 }
 
-/** The name of the call in the key of an effect or an attempt, `[epoch, scope, kind, name, nth]`. */
+/** The name of the call in the key of an effect, an undo or an attempt, `[epoch, scope, kind, name, nth]`. */
 function callOf(key: string): string {
   const [, , , name] = JSON.parse(key) as [number, string, string, string, number];
   return name;

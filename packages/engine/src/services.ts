@@ -39,7 +39,8 @@ export interface ControlService {
    */
   cancel(principal: Principal, runId: string, reason: string): Promise<wire.Cancelled>;
   /**
-   * Ends a quarantine with a reason, which is kept. What arrived meanwhile brings the run back.
+   * Ends a quarantine with a reason, which is kept: what arrived meanwhile brings the run back. Where the probes and undos of
+   * an ending were tried in vain, has them tried again.
    * @throws GhoulsError not_found
    */
   clear(principal: Principal, runId: string, reason: string): Promise<wire.Cleared>;

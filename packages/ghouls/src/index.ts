@@ -49,6 +49,7 @@ export {
   type StepOptions,
   type Transaction,
   type TransactionOptions,
+  type UndoContext,
   type WorkflowContext,
   type WorkflowDefinition,
 } from "@ghouls/core";

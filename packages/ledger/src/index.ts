@@ -13,6 +13,7 @@ export type { OverdueRun } from "./waits/deadlines.ts";
 export type { Checkpoint, NextDelivery } from "./hops/handovers.ts";
 export type { ExpiredHold } from "./admission/holds.ts";
 export type { OpenIntent } from "./hops/intents.ts";
+export type { StepToUndo } from "./hops/undos.ts";
 export type { Acknowledgement } from "./containment/acknowledgements.ts";
 export type { ContainmentItem, ItemKind } from "./containment/items.ts";
 export type { PassPage, Position } from "./sql/keyset.ts";

@@ -60,6 +60,9 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "transactions.commitIfClaimed": "keeps: a claim is open",
   "transactions.readBack": "reads",
   "checkpoints.read": "reads",
+  "undos.startIfClaimed": "keeps: a claim is open",
+  "undos.clearIfClaimed": "keeps: a claim is open",
+  "undos.ofRun": "reads",
   "intents.openIfClaimed": "keeps: a claim is open",
   "intents.closeIfClaimed": "keeps: a claim is open",
   "intents.openOfRun": "reads",
@@ -68,6 +71,7 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "items.due": "reads",
   "items.contain":
     "keeps: an item that is due is open, what becomes of it comes in the same commit, and only the reconciler calls it",
+  "items.noteError": "keeps: it is about an item that is open",
   "items.containSooner": "opens",
   "items.acknowledge": "opens",
   "items.acknowledgeWorker": "opens",

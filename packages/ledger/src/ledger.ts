@@ -15,6 +15,7 @@ import * as grants from "./grants.ts";
 import * as handovers from "./hops/handovers.ts";
 import * as holds from "./admission/holds.ts";
 import * as intents from "./hops/intents.ts";
+import * as undos from "./hops/undos.ts";
 import * as items from "./containment/items.ts";
 import * as keys from "./keys.ts";
 import * as lookUps from "./waits/look-ups.ts";
@@ -154,6 +155,11 @@ export function openLedger(options: LedgerOptions) {
       readBack: bind(database, transactions.readEntryBack),
     },
     checkpoints: { read: bind(database, handovers.readCheckpoint) },
+    undos: {
+      startIfClaimed: bind(database, undos.startUndoableIfClaimed),
+      clearIfClaimed: bind(database, undos.clearUndoableIfClaimed),
+      ofRun: bind(database, undos.readStepsToUndo),
+    },
     intents: {
       openIfClaimed: bind(database, intents.openIntentIfClaimed),
       closeIfClaimed: bind(database, intents.closeIntentIfClaimed),
@@ -162,6 +168,7 @@ export function openLedger(options: LedgerOptions) {
     },
     items: {
       ofRun: bind(database, items.readItems),
+      noteError: bind(database, items.noteError),
       due: bind(database, items.readDueItems),
       contain: bind(database, items.containRun),
       /** The same before an item is due: by whoever knows that it may be looked at now. */

@@ -77,8 +77,17 @@ describe("resolve", () => {
 describe("show", () => {
   it("lists what must be acknowledged, and what was", async () => {
     const item = { id: "worker-1", kind: "worker", subject: "runs-1", enqueueSeq: 1, createdAt: AT };
-    const open = { ...item, overAt: AT, acknowledgedAt: null, acknowledgedBy: null, acknowledgement: null };
+    const looked = { tries: 0, lastError: null };
+    const open = {
+      ...item,
+      ...looked,
+      overAt: AT,
+      acknowledgedAt: null,
+      acknowledgedBy: null,
+      acknowledgement: null,
+    };
     const forever = { ...open, id: "effect-1", kind: "effect", subject: "pay", overAt: null };
+    const undo = { ...forever, id: "undo-1", kind: "undo", tries: 2, lastError: "the bank is closed" };
     const done = {
       ...open,
       id: "worker-2",
@@ -91,13 +100,16 @@ describe("show", () => {
         ...VIEW,
         status: "CANCELLING",
         finishedAt: null,
-        containment: [open, forever, done],
+        containment: [open, forever, undo, done],
       },
       [`GET /v1/runs/${RUN_ID}/timeline`]: { runId: RUN_ID, status: "CANCELLING", entries: [] },
     });
     const { out } = await ghouls(["show", RUN_ID], { env: server.env });
     expect(out).toContain(`worker-1              runs-1, delivery 1: open, over at ${AT}`);
     expect(out).toContain("effect-1              pay, delivery 1: open\n");
+    expect(out).toContain(
+      "undo-1                pay, delivery 1: open, last tried in vain: the bank is closed\n",
+    );
     expect(out).toContain("acknowledged by time: it is over");
   });
 });

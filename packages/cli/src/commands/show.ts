@@ -76,11 +76,11 @@ function describeUnits({ reservations }: wire.RunView): string {
 function describeItems({ runId, containment }: wire.RunView): string {
   if (containment.length === 0) return "";
   const lines = containment.map((item) => {
+    const over = item.overAt === null ? "" : `, over at ${item.overAt}`;
+    const error = item.lastError === null ? "" : `, last tried in vain: ${item.lastError}`;
     const state =
       item.acknowledgedAt === null
-        ? item.overAt === null
-          ? "open"
-          : `open, over at ${item.overAt}`
+        ? `open${over}${error}`
         : `acknowledged by ${item.acknowledgedBy}: ${item.acknowledgement}`;
     return `${item.id.padEnd(22)}${printable(item.subject)}, delivery ${item.enqueueSeq}: ${printable(state)}\n`;
   });

@@ -45,13 +45,17 @@ export const RunError = z.object({
 /** One thing that a run started and that may still act, or whose outcome nobody knows. */
 export const ContainmentItem = z.object({
   id: z.string(),
-  kind: z.enum(["worker", "effect", "attempt", "child"]),
-  /** The worker's name, the effect's step, the call that has delegated the job, or the child's run. */
+  kind: z.enum(["worker", "effect", "attempt", "child", "undo"]),
+  /** The worker's name, the step of the effect or of the undo, the call that has delegated the job, or the child's run. */
   subject: z.string(),
   enqueueSeq: z.int(),
   /** When nothing of it can still act; null where only a word can tell. */
   overAt: time.nullable(),
   createdAt: time,
+  /** How often it was looked at in vain. */
+  tries: z.int(),
+  /** Why it could not be acknowledged the last time, where that was told. */
+  lastError: z.string().nullable(),
   acknowledgedAt: time.nullable(),
   acknowledgedBy: z.string().nullable(),
   acknowledgement: z.string().nullable(),

@@ -235,6 +235,11 @@ export class Asking {
     if (inside !== undefined) return inside;
     const holding = this.#whileHolding("restart");
     if (holding !== undefined) return holding;
+    const undoable = this.#hop.calls.anyUndoable();
+    if (undoable !== undefined)
+      return this.#invalid(
+        `ctx.restart was called after step "${undoable}", which has an undo: nobody could undo it after a restart. Do what is to be undone in a child, and restart around that`,
+      );
     this.#hop.decide({ kind: "restarted", input });
     return deferred<never>().promise;
   }

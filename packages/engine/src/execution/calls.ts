@@ -21,12 +21,21 @@ export interface OpenCall {
   readonly releases?: CallId;
 }
 
+/** A step that can be undone, as its code and the journal know it. */
+export interface Undoable {
+  readonly id: CallId;
+  readonly step: ResolvedStepOptions;
+  readonly outcome: "happened" | "failed" | "unknown";
+  readonly result: unknown;
+}
+
 /** Names calls by their identity and knows which are open. */
 export class Calls {
   readonly #uses = new Map<string, number>();
   readonly #openNames = new Map<string, string>();
   readonly #open = new Map<string, OpenCall>();
   readonly #asked = new Set<string>();
+  readonly #undoable = new Map<string, Undoable>();
 
   /** How many calls have been asked for. */
   asked(): number {
@@ -57,16 +66,34 @@ export class Calls {
     this.#open.set(call.key, call);
     this.#asked.add(call.key);
     this.#openNames.set(placeOf(id), call.key);
+    const { step } = call;
+    if (step?.undo !== undefined)
+      this.#undoable.set(call.key, { id, step, outcome: "unknown", result: undefined });
     return call;
+  }
+
+  /** A step that was asked for and has an undo, by its key. */
+  undoable(key: string): Undoable | undefined {
+    return this.#undoable.get(key);
+  }
+
+  /** The name of one of them. */
+  anyUndoable(): string | undefined {
+    return this.#undoable.values().next().value?.id.name;
   }
 
   find(id: CallId): OpenCall | undefined {
     return this.#open.get(callKey(id));
   }
 
-  close(call: OpenCall): void {
+  close(call: OpenCall, end: { readonly outcome: "ok" | "error"; readonly value: unknown }): void {
     this.#open.delete(call.key);
     this.#openNames.delete(placeOf(call.id));
+    const known = this.#undoable.get(call.key);
+    if (known === undefined) return;
+    const happened = end.outcome === "ok";
+    const result = happened ? end.value : undefined;
+    this.#undoable.set(call.key, { ...known, outcome: happened ? "happened" : "failed", result });
   }
 
   openCalls(): OpenCall[] {

@@ -1,4 +1,4 @@
-import { callKey, noLiveStream } from "@ghouls/core";
+import { noLiveStream } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
@@ -11,11 +11,12 @@ import { pinnedWorkflow } from "./pinned.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { probe } from "./once-step.ts";
 import type { Reins } from "./reins.ts";
+import { undo } from "./undoing.ts";
 
 /**
- * Carries a contain delivery: asks the probes of an ending run's effects, by a replay that starts nothing. The run's
- * status is left alone; the containment pass ends the run when every item is acknowledged. The authority is not asked: what
- * has happened must be found out whoever's key is revoked by now.
+ * Carries a contain delivery: asks the probes of an ending run's effects, then calls the undos of its steps, by a replay that
+ * starts nothing. The run's status is left alone; the containment pass ends the run when every item is acknowledged. The
+ * authority is not asked: what has happened must be found out, and undone, whoever's key is revoked by now.
  */
 export async function carryContain(
   claim: ClaimedRun,
@@ -25,21 +26,28 @@ export async function carryContain(
   holdings: Holdings,
 ): Promise<Carried> {
   const abort = new AbortController();
-  let fenced = false;
+  // A drain stops probes, which may be asked again, and lets the undo that is under way end.
+  const undoAbort = new AbortController();
+  let [fenced, draining] = [false, false];
   const stop = () => abort.abort(new DOMException("the containment does not go on here", "AbortError"));
   reins.onHop({
     fence: () => {
       fenced = true;
       holdings.fence();
       stop();
+      undoAbort.abort(new DOMException("the claim is gone", "AbortError"));
     },
     drain: () => {
+      draining = true;
       holdings.drain();
       stop();
     },
   });
   try {
-    const open = (await deps.ledger.items.ofRun(claim)).filter(isOpenEffect);
+    const items = (await deps.ledger.items.ofRun(claim)).filter(
+      ({ acknowledgedAt }) => acknowledgedAt === null,
+    );
+    const open = items.filter(({ kind }) => kind === "effect");
     const pinned = pinnedWorkflow(claim.workflow, deps.registry);
     if ("absent" in pinned) {
       deps.logFor(claim).warn("a contain delivery has come to a build without the run's workflow", {
@@ -66,14 +74,28 @@ export async function carryContain(
       invocation,
       holdings,
     );
-    const keys = open.map((item) => sameKey(item.key));
-    const calls = new Map((await hop.openCalls(loaded.input, keys)).map((call) => [callKey(call.id), call]));
+    const keyOf = (item: ContainmentItem) => sameKey(item.key);
+    const undos = items.filter(({ kind }) => kind === "undo").map(keyOf);
+    const code = await hop.ending(loaded.input, { open: open.map(keyOf), undo: undos });
     const answered = await Promise.all(
-      open.map((item) => settleEffect(claim, item, calls.get(sameKey(item.key)), abort.signal, deps)),
+      open.map((item) => settleEffect(claim, item, code.open.get(keyOf(item)), abort.signal, deps)),
     );
-    return fenced
-      ? { kind: "fenced" }
-      : await finish(claim, answered.every(Boolean) ? "done" : "failed", deps);
+    if (fenced) return { kind: "fenced" };
+    if (!answered.every(Boolean)) return await finish(claim, "failed", deps);
+    const undone = await undo({
+      claim,
+      deps,
+      invocation,
+      hop,
+      undoable: code.undoable,
+      keyOf,
+      signal: undoAbort.signal,
+      stops: () => draining,
+    });
+    if (fenced || undone.kind === "fenced") return { kind: "fenced" };
+    return undone.kind === "none"
+      ? await finish(claim, "failed", deps, undone.why)
+      : await finish(claim, "done", deps);
   } catch (error) {
     if (!(error instanceof DisagreementError) && !(error instanceof CodecError)) throw error;
     deps.logFor(claim).error("a contain delivery could not be begun", { error: error.message });
@@ -86,11 +108,7 @@ function sameKey(key: string): string {
   return JSON.stringify(JSON.parse(key));
 }
 
-function isOpenEffect(item: ContainmentItem): boolean {
-  return item.kind === "effect" && item.acknowledgedAt === null;
-}
-
-/** Whether the probe could tell what became of an effect. */
+/** Whether the probe could tell what became of an effect, or its undo will see to it. */
 async function settleEffect(
   claim: ClaimedRun,
   item: ContainmentItem,
@@ -98,7 +116,14 @@ async function settleEffect(
   hopSignal: AbortSignal,
   deps: ExecutionDeps,
 ): Promise<boolean> {
-  if (call?.step?.probe === undefined) return false;
+  if (call?.step === undefined) return false;
+  const say = async (words: string, by: "probe" | "undo", effect?: "happened" | "cannot_happen") => {
+    const told = { kind: "effect", key: item.key, by, words, under: claim } as const;
+    const said = await deps.ledger.items.acknowledge(claim, { ...told, ...(effect && { effect }) });
+    return said !== null;
+  };
+  const covered = () => say("nobody knows; its undo is called whether it has happened or not", "undo");
+  if (call.step.probe === undefined) return call.step.undo === undefined ? false : covered();
   const log = deps.logFor(claim);
   const answer = await probe(call.step.probe, {
     call: call.id,
@@ -122,18 +147,12 @@ async function settleEffect(
       step: call.id.name,
       reason: typeof answer === "string" ? answer : "unknown",
     });
-    return false;
+    return call.step.undo === undefined ? false : covered();
   }
-  const words =
-    answer.outcome === "happened" ? "it has happened" : "it has not happened, and cannot any more";
-  const said = await deps.ledger.items.acknowledge(claim, {
-    kind: "effect",
-    key: item.key,
-    by: "probe",
-    words,
-    under: claim,
-  });
-  return said !== null;
+  const { outcome } = answer;
+  return outcome === "happened"
+    ? say("it has happened", "probe", outcome)
+    : say("it has not happened, and cannot any more", "probe", outcome);
 }
 
 async function finish(

@@ -1,4 +1,11 @@
-import { StepFailedError, type AnyWorkflow, type CallId, type Failure, type Logger } from "@ghouls/core";
+import {
+  StepFailedError,
+  callKey,
+  type AnyWorkflow,
+  type CallId,
+  type Failure,
+  type Logger,
+} from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
 import { Calls, type OpenCall } from "./calls.ts";
@@ -158,15 +165,25 @@ export class Hop {
     return end;
   }
 
-  /** Replays, and answers the calls that are open then, without starting one: what an ending asks probes of. */
-  async openCalls(input: unknown, wanted: readonly string[]): Promise<readonly OpenCall[]> {
+  /**
+   * Replays without starting anything, and answers what an ending needs of the code: the calls that are open then, whose probes
+   * are asked, and the steps that can be undone.
+   * @param wanted keys of both
+   */
+  async ending(
+    input: unknown,
+    wanted: { readonly open: readonly string[]; readonly undo: readonly string[] },
+  ) {
     this.#invoke(input);
     await this.#replay();
     const isOpen = (key: string) => this.#calls.openCalls().some((call) => call.key === key);
-    await this.#until(() => wanted.every(isOpen));
+    const isKnown = (key: string) => this.#calls.undoable(key) !== undefined;
+    await this.#until(() => wanted.open.every(isOpen) && wanted.undo.every(isKnown));
     const open = this.#calls.openCalls();
+    const undoable = wanted.undo.flatMap((key) => this.#calls.undoable(key) ?? []);
     this.#word.say({ kind: "fenced" });
-    return open;
+    const byKey = (calls: readonly OpenCall[]) => new Map(calls.map((call) => [call.key, call]));
+    return { open: byKey(open), undoable: new Map(undoable.map((one) => [callKey(one.id), one])) };
   }
 
   /** Replays without starting anything until the code stands where it should, and tells where it does. */
@@ -379,10 +396,10 @@ export class Hop {
   }
 
   #resolve(call: OpenCall, { outcome, text, tries, completedAt }: Kept): void {
-    this.#calls.close(call);
-    this.#now = completedAt;
     // User code gets what a replay would give it: the value by way of its JSON text.
     const value: unknown = text === null ? undefined : JSON.parse(text);
+    this.#calls.close(call, { outcome, value });
+    this.#now = completedAt;
     this.#bodies.resolved(call, value, this.#live);
     const received = call.wait?.receive;
     if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));

@@ -83,6 +83,7 @@ export class JournalWriter {
       by: "worker",
       words,
       token,
+      effect: "happened",
     });
   }
 

@@ -6,6 +6,7 @@ import type { Effects } from "./effects.ts";
 import { onceStep, type OnceEnd } from "./once-step.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
 import { runStep } from "./step-run.ts";
+import { beginUndoable } from "./undoable-step.ts";
 
 /** The ledger's time, as this process can tell: at the claim, moved on by its monotonic clock. In milliseconds. */
 export function ledgerNowMs(
@@ -62,10 +63,9 @@ function notPlain({ name }: CallId): HopEnd {
 
 /** Runs a step for real. Never rejects. */
 export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
-  const { call, claim, run, hopSignal, log, effects, invocation } = step;
+  const { call, claim, hopSignal, log, effects, invocation } = step;
   const options = deps.settings.leaseHeld ? { ...step.options, timeoutMs: UNTIMED_MS } : step.options;
   const shared = {
-    run,
     options,
     hopSignal,
     log,
@@ -77,10 +77,13 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
     return { outcome: "stops", end: notPlain(call) };
   try {
     await deps.faults("worker.before-step", call.name);
+    const begun = await beginUndoable(step, deps);
+    if (begun === null) return { outcome: "stops", end: { kind: "fenced" } };
     const end = options.once
       ? await onceStep(
           {
             ...shared,
+            run: begun.run,
             call,
             claim,
             probe: options.probe,
@@ -92,6 +95,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
         )
       : await runStep({
           ...shared,
+          run: begun.run,
           name: call.name,
           triesBefore: step.triesBefore,
           idempotencyKey: idempotencyKeyOf(claim.firstRunId, call),
@@ -99,10 +103,13 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
           residentDelayMs: deps.settings.residentDelayMs,
         });
     await deps.faults("worker.after-step", call.name);
+    if (end.outcome === "error" && !(await begun.failed()))
+      return { outcome: "stops", end: { kind: "fenced" } };
     return end;
   } catch (error) {
     // What fails beside the function of an effect is the ledger: nobody knows what was written.
-    if (options.once) return { outcome: "stops", end: { kind: "unknown", error } };
+    if (options.once || options.undo !== undefined)
+      return { outcome: "stops", end: { kind: "unknown", error } };
     return { outcome: "error", failure: describeFailure(error), tries: 1 };
   }
 }

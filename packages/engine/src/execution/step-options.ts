@@ -5,6 +5,7 @@ import {
   type ProbeContext,
   type ResolvedBackoff,
   type StepOptions,
+  type UndoContext,
 } from "@ghouls/core";
 import { isCallName, notAName } from "./call-name.ts";
 
@@ -14,11 +15,12 @@ export interface ResolvedStepOptions {
   readonly backoff: ResolvedBackoff;
   readonly once: boolean;
   readonly probe: ((context: ProbeContext) => unknown) | undefined;
+  readonly undo: ((context: UndoContext) => unknown) | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 export const MAX_TRIES = 100;
-const KNOWN = new Set(["tries", "backoff", "timeout", "effect", "probe"]);
+const KNOWN = new Set(["tries", "backoff", "timeout", "effect", "probe", "undo"]);
 
 /** Why a step cannot be called like this, or its options with defaults filled in. */
 export function resolveStep(
@@ -58,11 +60,14 @@ function resolved(name: string, options: StepOptions, functionLimitMs: number): 
   if (options.probe !== undefined && (options.effect !== "once" || typeof options.probe !== "function")) {
     return `step "${name}": a probe is a function, and belongs to a step with effect: "once"`;
   }
+  if (options.undo !== undefined && typeof options.undo !== "function")
+    return `step "${name}": an undo is a function`;
   return {
     tries,
     timeoutMs,
     once: options.effect === "once",
     probe: options.probe,
+    undo: options.undo,
     backoff: resolveBackoff(options.backoff),
   };
 }

@@ -57,5 +57,5 @@ function resolve(
   // A run is not parked for a transaction, so its worker waits.
   if (tries > 1 && retryDelayMs(backoff, tries, 1) > LONGEST_RESIDENT_DELAY_MS)
     return `its backoff comes to delays above ${LONGEST_RESIDENT_DELAY_MS} ms, for which its worker would stay: give it a smaller max, or catch its failure and ctx.sleep before another one`;
-  return { tries, timeoutMs, once: false, probe: undefined, backoff };
+  return { tries, timeoutMs, once: false, probe: undefined, undo: undefined, backoff };
 }

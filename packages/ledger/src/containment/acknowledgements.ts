@@ -32,7 +32,7 @@ with item as materialized (
   returning i.tenant_id, i.run_id, i.kind, i.key
 ), known as (
   update ghouls.intents i
-  set outcome = 'resolved', outcome_at = ghouls.clock()
+  set outcome = coalesce($8, 'resolved'), outcome_at = ghouls.clock()
   from acknowledged a
   where a.kind = 'effect' and i.tenant_id = a.tenant_id and i.run_id = a.run_id and i.outcome is null and ${EFFECT_KEY} = a.key
   returning i.run_id
@@ -45,7 +45,7 @@ with item as materialized (
   returning t.run_id
 )
 update ghouls.runs run
-set open_items = run.open_items - 1
+set open_items = run.open_items - 1, contain_from = case when $5 = 'operator' then ghouls.clock() else run.contain_from end
 from acknowledged a
 where run.tenant_id = a.tenant_id and run.run_id = a.run_id and (select count(*) from known) >= 0
   and (select count(*) from job) >= 0
@@ -72,8 +72,10 @@ returning d.seq`,
 export interface Acknowledgement {
   readonly kind: ItemKind;
   readonly key: string;
-  readonly by: "worker" | "probe" | "operator";
+  readonly by: "worker" | "probe" | "undo" | "operator";
   readonly words: string;
+  /** What became of an effect, where that is known. */
+  readonly effect?: "happened" | "cannot_happen";
   /** Given where only the holder of this token may speak. */
   readonly token?: string;
   /** Given where only the holder of this claim may speak, and only while it holds it. */
@@ -89,7 +91,7 @@ export async function acknowledgeItem(
 ): Promise<{ readonly openItems: number; readonly ended: RunStatus | null } | null> {
   return database.transaction("items.acknowledge", async (transaction) => {
     await lockRuns(transaction, [key]);
-    const { kind, key: itemKey, by, words, token, under } = acknowledgement;
+    const { kind, key: itemKey, by, words, token, under, effect } = acknowledgement;
     if (under !== undefined) {
       const held = await transaction.run(HOLDS, [under.tenantId, under.runId, under.seq, under.token]);
       if (held.length === 0) return null;
@@ -102,6 +104,7 @@ export async function acknowledgeItem(
       by,
       words,
       token ?? null,
+      effect ?? null,
     ]);
     if (row === undefined) return null;
     if (kind === "worker") await makeGivenBackDue(transaction, key);

@@ -35,7 +35,8 @@ export async function lockRuns(
 
 /**
  * Ends a run that is contained: no open item, no claimed delivery. A PENDING contain delivery is fenced by the ending, a
- * CLAIMED one is waited for. A statement of its own after the lock: it tests for rows that may be new.
+ * CLAIMED one is waited for. Where only steps are left to be undone, a look at them is due. A statement of its own after the
+ * lock: it tests for rows that may be new.
  */
 const END = writeStatement(
   "runs.end-if-contained",
@@ -52,6 +53,16 @@ with r as materialized (
       select from ghouls.containment_items i
       where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.acknowledged_at is null)
   for update
+), undo_due as (
+  update ghouls.containment_items i
+  set next_look_at = ghouls.clock()
+  from ghouls.runs run
+  where run.tenant_id = $1 and run.run_id = $2 and run.undoable and run.status in (${sqlStates(ENDING_STATES)})
+    and i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.kind = 'undo' and i.acknowledged_at is null
+    and i.next_look_at > ghouls.clock() and not exists (
+      select from ghouls.containment_items other
+      where other.tenant_id = i.tenant_id and other.run_id = i.run_id and other.kind <> 'undo' and other.acknowledged_at is null)
+  returning i.run_id
 ), fenced as (
   update ghouls.deliveries d
   set status = 'FENCED', fenced_at = ghouls.clock()
@@ -64,7 +75,7 @@ set status = case r.status when 'COMPLETING' then 'DONE' when 'FAILING' then 'FA
   finished_at = ghouls.clock()
 from r
 where run.tenant_id = r.tenant_id and run.run_id = r.run_id
-  and (select count(*) from fenced) >= 0
+  and (select count(*) from fenced) >= 0 and (select count(*) from undo_due) >= 0
 returning run.status`,
 );
 

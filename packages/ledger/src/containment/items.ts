@@ -7,7 +7,7 @@ import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } fr
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
-export type ItemKind = "worker" | "effect" | "attempt" | "child";
+export type ItemKind = "worker" | "effect" | "attempt" | "child" | "undo";
 
 /** One thing that a run started and that may still act, or whose outcome nobody knows. */
 export interface ContainmentItem {
@@ -94,6 +94,10 @@ where run.tenant_id = $1 and run.run_id = $2 and (select count(*) from acknowled
 returning run.open_items`,
 );
 
+/** Contain deliveries `d` of a run that ended without what they were made for, since an operator's last word about that. */
+const IN_VAIN = `d.cause = 'contain' and d.outcome in ('lost', 'failed', 'refused') and d.settled_at > coalesce((
+      select run.contain_from from ghouls.runs run where run.tenant_id = d.tenant_id and run.run_id = d.run_id), '-infinity')`;
+
 const LOOK_LATER = writeStatement(
   "items.look-later",
   `
@@ -121,11 +125,14 @@ returning case
       select from ghouls.deliveries d
       where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.status in ('HELD', 'PENDING', 'CLAIMED'))
     and (select count(*) from ghouls.deliveries d
-      where d.tenant_id = i.tenant_id and d.run_id = i.run_id and d.cause = 'contain') >= $3
+      where d.tenant_id = i.tenant_id and d.run_id = i.run_id and ${IN_VAIN}) >= $3
   end as needs_word, i.kind`,
 );
 
-/** The delivery under which a worker asks the probes of an ending run: after all worker items, never two at once. */
+/**
+ * The delivery under which a worker asks the probes of an ending run, and calls its undos: after all worker items, the undos
+ * after all others, never two at once.
+ */
 const CONTAIN = writeStatement(
   "deliveries.contain",
   `
@@ -136,7 +143,11 @@ with r as materialized (
     and (run.quarantined_at is null or run.status = 'CANCELLING')
     and exists (
       select from ghouls.containment_items i
-      where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.kind = 'effect' and i.acknowledged_at is null)
+      where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.acknowledged_at is null
+        and (i.kind = 'effect' or i.kind = 'undo' and not exists (
+          select from ghouls.containment_items other
+          where other.tenant_id = i.tenant_id and other.run_id = i.run_id and other.kind <> 'undo'
+            and other.acknowledged_at is null)))
     and not exists (
       select from ghouls.containment_items i
       where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.kind = 'worker' and i.acknowledged_at is null)
@@ -144,7 +155,7 @@ with r as materialized (
       select from ghouls.deliveries d
       where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status in ('HELD', 'PENDING', 'CLAIMED'))
     and (select count(*) from ghouls.deliveries d
-      where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.cause = 'contain') < $3
+      where d.tenant_id = run.tenant_id and d.run_id = run.run_id and ${IN_VAIN}) < $3
   for update
 ), numbered as (
   update ghouls.runs run
@@ -159,10 +170,29 @@ from numbered n
 cross join lateral (
   select ghouls.clock() + case when count(*) = 0 then interval '0' else 30 * power(4, count(*) - 1) * interval '1 second' end as due_at
   from ghouls.deliveries d
-  where d.tenant_id = n.tenant_id and d.run_id = n.run_id and d.cause = 'contain'
+  where d.tenant_id = n.tenant_id and d.run_id = n.run_id and ${IN_VAIN}
 ) as later
 returning seq`,
 );
+
+const NOTE_ERROR = writeStatement(
+  "items.note-error",
+  `
+update ghouls.containment_items i
+set last_error = $5
+where i.tenant_id = $1 and i.run_id = $2 and i.kind = $3 and i.key = $4 and i.acknowledged_at is null
+returning i.key`,
+);
+
+/** Keeps why an item could not be acknowledged. Changes nothing where it was. */
+export async function noteError(
+  executor: Executor,
+  key: RunKey,
+  item: Pick<ContainmentItem, "kind" | "key">,
+  error: string,
+): Promise<void> {
+  await executor.run(NOTE_ERROR, [key.tenantId, key.runId, item.kind, item.key, error]);
+}
 
 /** All items of a run, acknowledged or not. */
 export async function readItems(executor: Executor, key: RunKey): Promise<ContainmentItem[]> {

@@ -1,8 +1,9 @@
-import type { RunStatus } from "@ghouls/core";
+import { sqlStates, type RunStatus } from "@ghouls/core";
 import { recordAudit } from "../audit.ts";
 import type { Database } from "../connection/database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
 import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
+import { ENDING_STATES } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
 import { writeStatement } from "../sql/statement.ts";
 
@@ -30,8 +31,31 @@ where run.tenant_id = r.tenant_id and run.run_id = r.run_id
 returning run.status, due.seq, due.queue`,
 );
 
+/** An ending whose probes and undos have been tried in vain: they are tried again. */
+const TRY_AGAIN = writeStatement(
+  "runs.contain-again",
+  `
+with r as materialized (
+  select run.tenant_id, run.run_id
+  from ghouls.runs run
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and run.attention_at is not null
+  for update
+), due as (
+  update ghouls.containment_items i
+  set next_look_at = ghouls.clock()
+  from r
+  where i.tenant_id = r.tenant_id and i.run_id = r.run_id and i.kind in ('effect', 'undo') and i.acknowledged_at is null
+  returning i.tenant_id, i.run_id
+)
+update ghouls.runs run
+set contain_from = ghouls.clock(), attention_reason = null, attention_at = null
+from r
+where run.tenant_id = r.tenant_id and run.run_id = r.run_id and exists (select from due)
+returning run.status`,
+);
+
 export interface ClearAnswer {
-  /** False where the run was not quarantined. */
+  /** False where the run was not quarantined, and no containment of it has been tried in vain. */
   readonly cleared: boolean;
   readonly status: RunStatus;
   /** What is to be published now. */
@@ -39,8 +63,8 @@ export interface ClearAnswer {
 }
 
 /**
- * Ends a quarantine with a reason: what arrived meanwhile brings the run back, and an ending that is contained passes.
- * Null where the tenant has no such run.
+ * An operator's word, with a reason, that the cause of a standstill is gone. It ends a quarantine: what arrived meanwhile brings the run back, and an ending that is contained passes. It has the
+ * probes and undos of an ending tried again. Null where the tenant has no such run.
  */
 export async function clearQuarantine(
   database: Database,
@@ -52,7 +76,11 @@ export async function clearQuarantine(
     const found = (await lockRuns(transaction, [key])).get(key.runId);
     if (found === undefined) return null;
     const [row] = await transaction.run(CLEAR, [key.tenantId, key.runId]);
-    if (row === undefined) return { cleared: false, status: found, resumption: null };
+    if (row === undefined) {
+      const again = (await transaction.run(TRY_AGAIN, [key.tenantId, key.runId])).length === 1;
+      if (again) await recordAudit(transaction, key, { ...word, act: "clear", subject: "containment" });
+      return { cleared: again, status: found, resumption: null };
+    }
     await recordAudit(transaction, key, { ...word, act: "clear", subject: "quarantine" });
     const ended = await endRunIfContained(transaction, key);
     if (ended !== null) return { cleared: true, status: ended, resumption: null };

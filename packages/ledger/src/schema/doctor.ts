@@ -26,6 +26,7 @@ const CHECKS = [
   view("integrity", "waits, arms and consents are closed with what they belong to", "doctor_ended_waits"),
   view("integrity", "attempts end before their run, and what ends brings it back", "doctor_attempts"),
   view("integrity", "children end before their parents, and what ends brings them back", "doctor_children"),
+  view("integrity", "a run that fails or is cancelled undoes every step of it that it can", "doctor_undos"),
   view("integrity", "units are held by carried runs only, and no more than there are", "doctor_reservations"),
   view("attention", "no service contradicts what it said of a job", "doctor_contradicted_attempts"),
   view("attention", "no lost claim waits for its judgement", "doctor_lost_claims"),

@@ -1,0 +1,115 @@
+import { idempotencyKeyOf, undoKeyOf, type UndoContext } from "@ghouls/core";
+import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
+import type { Undoable } from "./calls.ts";
+import { standIn } from "./current-hop.ts";
+import type { ExecutionDeps, Invocation } from "./deps.ts";
+import type { Hop } from "./hop.ts";
+import { askForAPerson } from "./live-step.ts";
+import { callOnce } from "./step-run.ts";
+
+const NO_UNDO = "its code does not come to it any more, or has no undo for it";
+
+interface Undoing {
+  readonly claim: ClaimedRun;
+  readonly deps: ExecutionDeps;
+  readonly invocation: Invocation;
+  readonly hop: Hop;
+  /** By the keys of their items. */
+  readonly undoable: ReadonlyMap<string, Undoable>;
+  readonly keyOf: (item: ContainmentItem) => string;
+  /** Fires when nothing of this claim is wanted any more. */
+  readonly signal: AbortSignal;
+  /** Whether no further one is to start. */
+  stops(): boolean;
+}
+
+/** What came of it: all is undone, some of it, or why not even the next one. */
+export type Undone =
+  | { readonly kind: "all" | "some" | "fenced" }
+  | { readonly kind: "none"; readonly why: string };
+
+/**
+ * Undoes the steps of an ending run one after another, the last one that was started first, once nothing else of it can act: one
+ * that cannot be undone holds up those before it. Each is a call under a key of its own, acknowledged under the claim.
+ */
+export async function undo(undoing: Undoing): Promise<Undone> {
+  const { claim, deps } = undoing;
+  const open = (await deps.ledger.items.ofRun(claim)).filter(({ acknowledgedAt }) => acknowledgedAt === null);
+  const items = new Map(open.flatMap((item) => (item.kind === "undo" ? [[item.key, item] as const] : [])));
+  if (items.size === 0) return { kind: "all" };
+  // Its own effects and jobs end before.
+  if (open.some(({ kind }) => kind !== "undo")) return { kind: "some" };
+  const wanted = await deps.ledger.undos.ofRun(claim);
+  for (const item of items.values()) {
+    if (wanted.some(({ key }) => key === item.key)) continue;
+    if (!(await acknowledge(item, "it has not happened, and cannot any more", undoing)))
+      return { kind: "fenced" };
+    items.delete(item.key);
+  }
+  let undone = 0;
+  for (const { key, name } of wanted) {
+    const item = items.get(key);
+    if (item === undefined) continue;
+    if (undoing.stops()) return undone > 0 ? { kind: "some" } : { kind: "none", why: "its time was over" };
+    const why = await undoOne(item, name, undoing);
+    if (undoing.signal.aborted) return { kind: "fenced" };
+    if (why !== undefined) {
+      await deps.ledger.items.noteError(claim, item, why);
+      return { kind: "none", why: `step "${name}" could not be undone: ${why}` };
+    }
+    if (!(await acknowledge(item, "it is undone", undoing))) return { kind: "fenced" };
+    await deps.faults("worker.after-undo", name);
+    undone += 1;
+  }
+  return { kind: "all" };
+}
+
+/** Answers why it is not undone, as far as anybody knows. */
+async function undoOne(item: ContainmentItem, name: string, undoing: Undoing): Promise<string | undefined> {
+  const { claim, deps, hop, invocation, undoable, keyOf, signal } = undoing;
+  const known = undoable.get(keyOf(item));
+  if (known === undefined) return NO_UNDO;
+  const { id, step, outcome, result } = known;
+  const { undo: run, timeoutMs } = step;
+  if (run === undefined) return NO_UNDO;
+  if (timeoutMs > invocation.remainingMs() - deps.settings.settleReserveMs)
+    return `its timeout of ${timeoutMs} ms does not fit what is left of the invocation`;
+  const log = deps.logFor(claim);
+  await deps.faults("worker.before-undo", name);
+  const where = { hop, scope: id.scope, step: `undo of ${name}`, held: undefined };
+  const end = await standIn(where, () =>
+    callOnce(
+      {
+        name: `undo of ${name}`,
+        idempotencyKey: undoKeyOf(claim.firstRunId, id),
+        options: { timeoutMs },
+        run: ({ idempotencyKey, signal: stop, log: told }) =>
+          run({
+            idempotencyKey,
+            stepIdempotencyKey: idempotencyKeyOf(claim.firstRunId, id),
+            signal: stop,
+            log: told,
+            outcome,
+            result: result as UndoContext["result"],
+          }),
+        hopSignal: signal,
+        log,
+        overdueAfterMs: deps.settings.overdueAfterMs,
+        onOverdue: () => askForAPerson({ call: id, claim, log }, deps),
+      },
+      1,
+    ),
+  );
+  if (end.outcome === "ok") return undefined;
+  log.warn("a step could not be undone; it is tried again later", { step: name, error: end.failure.name });
+  return end.failure.message.slice(0, 300);
+}
+
+async function acknowledge(
+  { kind, key }: ContainmentItem,
+  words: string,
+  { claim, deps }: Undoing,
+): Promise<boolean> {
+  const said = await deps.ledger.items.acknowledge(claim, { kind, key, by: "undo", words, under: claim });
+  return said !== null;
+}
