@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "ghouls";
 import { agent } from "./src/agent/agent.ts";
 import { hello } from "./src/hello.ts";
+import { payout } from "./src/payout/payout.ts";
 import { releaseGate } from "./src/release-gate/release-gate.ts";
 import { route } from "./src/route.ts";
 import { signer, signerOrigin } from "./src/signer.ts";
@@ -10,7 +11,7 @@ import { signer, signerOrigin } from "./src/signer.ts";
 const lockfile = fileURLToPath(new URL("../../package-lock.json", import.meta.url));
 
 export default defineConfig({
-  workflows: [hello, releaseGate, agent],
+  workflows: [hello, releaseGate, agent, payout],
   route,
   services: { signer },
   egress: { origins: [signerOrigin] },
@@ -27,5 +28,6 @@ export default defineConfig({
     { workflow: "hello", input: { name: "Ghouls" } },
     { workflow: "release-gate", input: { lockfile, questions: "policy" } },
     { workflow: "agent", input: { goal: "Where is order 1002?" } },
+    { workflow: "payout", input: { payments: [{ to: "Ada", cents: 4_200 }] } },
   ],
 });

@@ -150,6 +150,7 @@ const cases: readonly Case[] = [
       "d",
       "{}",
       "d",
+      0,
     ],
   },
   {

@@ -141,12 +141,20 @@ describe("asking for units", () => {
 
   test("whoever asks for more than there is holds nobody up, and waits until there is more", async () => {
     const [large, small] = [await carried(), await carried()];
-    expect(await kindOf(large, licences(6))).toBe("waits");
+    expect(await take(large, ask(licences(6)))).toMatchObject({ kind: "waits", allUnits: 5 });
     expect(await kindOf(small, licences(5))).toBe("held");
     await release(small, RESERVE, RELEASE);
     await ledger.capacities.say({ licences: 6 });
     expect(await kindOf(small, licences(1, { call: { ...RESERVE, nth: 2 } }))).toBe("waits");
     expect(await kindOf(large, licences(6))).toBe("held");
+  });
+
+  test("nor does who asks for more than there is beside what it stands in", async () => {
+    const [large, small] = [await carried(), await carried()];
+    await take(large, ask(licences(1)));
+    const inside = { ...RESERVE, scope: "gpu{}" };
+    expect(await kindOf(large, licences(5, { call: inside, inside: 1 }))).toBe("waits");
+    expect(await kindOf(small, licences(4))).toBe("held");
   });
 
   test("what was had before and is taken again writes no entry, and is never unavailable", async () => {
@@ -181,6 +189,8 @@ describe("a capacity", () => {
 
   test("that a deploy changes has the new units, one that it names no more stays, and no process changes it", async () => {
     await ledger.capacities.say({ gpu: 2 });
+    // As a process of before a deploy does at its start, and where it is asked for a capacity that nobody has said.
+    await db.admin("update ghouls.capacities set units = 1, updated_at = ghouls.clock() where name = 'gpu'");
     await ledger.capacities.add({ gpu: 1, licences: 7 });
     await ledger.capacities.add({});
     await ledger.capacities.say({});

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Code, reserveWorld } from "../support/reserve-world.ts";
 import { until } from "../support/wait.ts";
-import { SOMEBODY } from "../support/world.ts";
 
 const { under, world, gpu, use, never, started, carried, journalOf, rowsOf, takes, held } =
   await reserveWorld();
@@ -145,15 +144,73 @@ describe("a run that goes on elsewhere", () => {
     for (let seq = 2; seq <= 5; seq += 1) {
       const [outcome] = await world.deliver([`run:${runId}:${seq}`], {}, { remainingMs: () => 2_010 });
       expect(outcome).toMatchObject({ reason: "handed_over" });
-      expect((await world.view(runId)).attention).toEqual(
-        seq < 5 ? null : expect.objectContaining({ reason: "reservation_waits: gpu" }),
-      );
+      const attention = async () => (await world.view(runId)).attention?.reason;
+      if (seq < 5) expect(await attention()).toBeUndefined();
+      else await until("it asks", async () => (await attention()) === "reservation_waits: gpu");
       await world.advance(11);
     }
     holder.letGo();
     await holder.working;
     await world.later(31);
     expect(await world.view(runId)).toMatchObject({ status: "DONE" });
+  });
+
+  test("goes on beside what it waits for in vain: other units are asked for, and its steps are done", async () => {
+    const draining = new AbortController();
+    const runId = await started((ctx) =>
+      Promise.all([
+        ctx.reserve("gpu", { wait: "0s" }, async () => {
+          await ctx.step("one", () => use("one"));
+          return ctx.step("two", () => use("two"));
+        }),
+        (async () => {
+          for (const name of ["first", "second"]) await ctx.step(name, () => 1);
+          return ctx.reserve("licences", { wait: "0s" }, () => ctx.step("licensed", () => 1));
+        })(),
+      ]),
+    );
+    under.passing = (point, detail) => {
+      if (point === "worker.after-step" && detail === "one") draining.abort();
+    };
+    await world.deliver([`run:${runId}:1`], { draining: draining.signal });
+    under.passing = undefined;
+    const holder = await held();
+    await world.deliver([`run:${runId}:2`]);
+    expect(await journalOf(runId)).toContain("licences{} step licensed");
+    expect((await world.view(runId)).status).toBe("QUEUED");
+    holder.letGo();
+    await holder.working;
+    await world.later(31);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE" });
+  });
+
+  test("asks first for what it has waited for the longest: no unit stands idle behind it", async () => {
+    const both: Code = (ctx, input) =>
+      Promise.all([
+        ctx.reserve("gpu", { name: "a", wait: "1h" }, async () => {
+          await ctx.step(`${String(input)} one`, () =>
+            until("it asks for more", async () => (await rowsOf(ctx.runId)).includes("WAITING")),
+          );
+          return ctx.step(`${String(input)} two`, () => use("a"));
+        }),
+        ctx.reserve("gpu", { name: "b", wait: "1h" }, () => ctx.step(`${String(input)} b`, () => use("b"))),
+      ]);
+    const draining = new AbortController();
+    const runId = await started(both, "early");
+    under.passing = (point, detail) => {
+      if (point === "worker.after-step" && detail === "early one") draining.abort();
+    };
+    await world.deliver([`run:${runId}:1`], { draining: draining.signal });
+    under.passing = undefined;
+    expect(await rowsOf(runId)).toContain("AWAY");
+    const holder = await held();
+    const late = (await world.submit("free", "late")).runId;
+    const working = [world.deliver([`run:${late}:1`]), world.deliver([`run:${runId}:2`])];
+    for (const one of [late, runId])
+      await until("it waits", async () => (await world.view(one)).status === "AWAITING_HARDWARE");
+    holder.letGo();
+    await Promise.all([...working, holder.working]);
+    for (const one of [late, runId]) expect(await world.view(one)).toMatchObject({ status: "DONE" });
   });
 
   test("is refused where its code asks for other units than its function had", async () => {
@@ -272,51 +329,4 @@ test("a run that hands over while it waits, and comes to its end after all, is d
   expect(await rowsOf(runId)).toEqual(["RELEASED"]);
   holder.letGo();
   await holder.working;
-});
-
-describe("what has changed meanwhile", () => {
-  test("a configuration with less of a capacity ends no run that had its units long ago", async () => {
-    const runId = await started(async (ctx) => {
-      const got = await ctx.reserve("licences", { units: 3 }, () => ctx.step("use", () => 1));
-      await ctx.waitForSignal("go");
-      return got.outcome;
-    });
-    await world.drain();
-    await world.signals.send(SOMEBODY, runId, { name: "go", payloadText: undefined });
-    await world.deliver([`run:${runId}:2`], { capacities: { licences: 1 } });
-    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "RESERVED" });
-  });
-
-  test("a run does not go on as new while nobody knows of an effect that its units hold back", async () => {
-    const asked: string[] = [];
-    const runId = await started((ctx, input) => {
-      if (input === "again") return Promise.resolve("second");
-      return Promise.all([
-        ctx.reserve("gpu", {}, () =>
-          ctx.step("charge", () => asked.push("charged"), {
-            effect: "once",
-            probe: () => {
-              asked.push("asked");
-              return { outcome: "cannot_happen" };
-            },
-          }),
-        ),
-        ctx.step("beside", () => 1).then(() => ctx.restart("again")),
-      ]);
-    });
-    under.passing = (point) => {
-      if (point === "worker.after-intent") throw new Error("the worker is gone");
-    };
-    await world.drain();
-    under.passing = undefined;
-    await world.later(130);
-    // Its worker may still act: nobody is asked, and the run waits.
-    expect(await world.view(runId)).toMatchObject({ status: "QUEUED" });
-    expect(asked).toEqual([]);
-    await world.later(1_000);
-    await world.later(1_000);
-    expect(asked).toEqual(["asked"]);
-    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "second" });
-    expect(await db.admin("select from ghouls.intents where outcome is null")).toEqual([]);
-  });
 });

@@ -4,7 +4,7 @@ import { type Code, reserveWorld } from "../support/reserve-world.ts";
 import { until } from "../support/wait.ts";
 import { SOMEBODY } from "../support/world.ts";
 
-const { under, world, job, gpu, use, started, carried, journalOf, rowsOf, held } = await reserveWorld();
+const { under, world, gpu, use, started, carried, journalOf, rowsOf, held } = await reserveWorld();
 const { db } = world;
 
 describe("what a workflow gets", () => {
@@ -229,131 +229,6 @@ describe("a run that waits", () => {
     await holder.working;
     await world.deliver([`run:${runId}:5`]);
     expect(await world.view(runId)).toMatchObject({ status: "DONE" });
-  });
-});
-
-describe("inside of its function", () => {
-  test.each([
-    ["consent", (ctx: WorkflowContext) => ctx.consent("ship it", { deciders: ["role:legal"] })],
-    ["delegate", (ctx: WorkflowContext) => ctx.delegate("x", {} as never, {})],
-    ["child", (ctx: WorkflowContext) => ctx.child(job, null)],
-    ["sleep", (ctx: WorkflowContext) => ctx.sleep("1h")],
-    ["waitForSignal", (ctx: WorkflowContext) => ctx.waitForSignal("paid")],
-    ["restart", (ctx: WorkflowContext) => ctx.restart(null)],
-  ])("ctx.%s is refused, and the fix is said", async (name, call) => {
-    const view = await carried((ctx) =>
-      ctx.reserve("gpu", {}, () => ctx.map("files", [1], () => call(ctx) as Promise<unknown>)),
-    );
-    expect(view).toMatchObject({ status: "FAILED", errorCode: "invalid_call" });
-    expect(view.error?.message).toContain(
-      `ctx.${name} was called inside reservation "gpu": a run that waits holds nothing. Let the function of ctx.reserve return first`,
-    );
-  });
-
-  test("a step whose next try would park stays with its worker, which holds what it holds", async () => {
-    let tries = 0;
-    const view = await carried(async (ctx) => {
-      return ctx.reserve("gpu", {}, () =>
-        ctx.step(
-          "flaky",
-          () => {
-            if ((tries += 1) === 1) throw new Error("not yet");
-            return tries;
-          },
-          { tries: 2, backoff: { initial: "100ms" } },
-        ),
-      );
-    });
-    expect(view).toMatchObject({ status: "DONE", enqueueSeq: 1, output: { value: 2 } });
-  });
-
-  test("a try that is due after the invocation is waited for in further hops, which are no lack of progress", async () => {
-    let tries = 0;
-    const runId = await started((ctx) =>
-      ctx.reserve("gpu", {}, () =>
-        ctx.step(
-          "flaky",
-          () => {
-            if ((tries += 1) === 1) throw new Error("not yet");
-            return tries;
-          },
-          { tries: 2, timeout: "1s", backoff: { initial: "1h", max: "1h" } },
-        ),
-      ),
-    );
-    for (let seq = 1; seq <= 4; seq += 1) {
-      const [outcome] = await world.deliver(
-        [`run:${runId}:${seq}`],
-        {},
-        { remainingMs: () => (tries === 0 ? 900_000 : 2_100) },
-      );
-      expect(outcome).toMatchObject({ reason: "handed_over" });
-    }
-    expect([tries, await rowsOf(runId)]).toEqual([1, ["RELEASED", "RELEASED", "RELEASED", "LEFT"]]);
-    await world.later(3_700);
-    expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { value: 2 } });
-  });
-
-  test.each([
-    ["stands still for too long", { overdueAfterMs: 50 }, 900_000],
-    ["has no time left in its invocation", {}, 2_050],
-  ])(
-    "a wait of before it that is awaited there is refused by name, once the code %s",
-    async (_, settings, remainingMs) => {
-      const runId = await started(async (ctx) => {
-        const woke = ctx.sleep("1h", { name: "lunch" });
-        return ctx.reserve("gpu", {}, () => woke);
-      });
-      const started_ = performance.now();
-      await world.deliver(
-        [`run:${runId}:1`],
-        { settings: { ...world.deps.settings, ...settings } },
-        { remainingMs: () => remainingMs - (performance.now() - started_) },
-      );
-      const view = await world.view(runId);
-      expect(view).toMatchObject({ status: "FAILED", errorCode: "invalid_call" });
-      expect(view.error?.message).toContain(
-        'reservation "gpu" was held while nothing went on but sleep "lunch", which was asked for outside of it',
-      );
-    },
-  );
-
-  test("what it holds is held until the last of its calls has ended, also of those that nobody awaits", async () => {
-    const order: string[] = [];
-    under.passing = (point, detail) => {
-      if (point === "worker.before-release") order.push(`release ${detail}`);
-    };
-    const view = await carried(async (ctx) => {
-      const got = await ctx
-        .reserve("gpu", {}, async () => {
-          void ctx.step("slow", async () => {
-            await new Promise((resolve) => setTimeout(resolve, 20));
-            order.push("slow has ended");
-          });
-          throw new Error("no");
-        })
-        .catch(() => "failed");
-      return got;
-    });
-    expect(view).toMatchObject({ status: "DONE", output: "failed" });
-    expect(order).toEqual(["slow has ended", "release gpu"]);
-  });
-
-  test("a call that comes after its end is refused: nothing would be held", async () => {
-    const view = await carried(async (ctx) => {
-      const { promise: later, resolve } = Promise.withResolvers<void>();
-      let late: Promise<unknown> = Promise.resolve();
-      await ctx.reserve("gpu", {}, () => {
-        late = later.then(() => ctx.step("late", () => 1));
-      });
-      await ctx.step("between", () => 1);
-      resolve();
-      return late;
-    });
-    expect(view).toMatchObject({ status: "FAILED", errorCode: "invalid_call" });
-    expect(view.error?.message).toContain(
-      'step "late" was called after the function of reservation "gpu" had returned',
-    );
   });
 });
 

@@ -203,14 +203,14 @@ describe("a run that is cancelled", () => {
       await step(ctx, "one");
       return ctx.child(child, null, { parentClose: "wait" });
     });
-    const [{ run_id: started_ = "" } = {}] = await db.admin<{ run_id: string }>(
+    const [own] = await db.admin<{ run_id: string }>(
       "select run_id from ghouls.runs where parent_run_id = $1",
       [runId],
     );
     await world.control.cancel(SOMEBODY, runId, "no longer wanted");
     await world.later(100);
     expect([await statusOf(runId), trace]).toEqual(["CANCELLING", ["one"]]);
-    await world.control.cancel(SOMEBODY, started_, "that too");
+    await world.control.cancel(SOMEBODY, own?.run_id ?? "", "that too");
     await world.later(1_000);
     await world.later(1_000);
     expect([await statusOf(runId), trace]).toEqual(["CANCELLED", ["one", "undo one: one is done"]]);

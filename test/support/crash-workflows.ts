@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { AnyWorkflow } from "@ghouls/core";
+import { payout } from "../../packages/workflows/src/payout/payout.ts";
 import {
   defineConfig,
   httpService,
@@ -92,6 +93,7 @@ const kid = run("kid", "resume", (ctx) => ctx.step("kid", (step) => act(ctx, "ki
 
 export const WORKFLOWS = [
   kid,
+  payout,
   run("parent", "resume", async (ctx) => {
     await ctx.step("before", (step) => act(ctx, "before", step));
     const { outcome, runId } = await ctx.child(kid, null);
@@ -201,6 +203,9 @@ export interface CrashSettings {
   readonly jobsOrigin?: string;
   /** Where the agent of crash-agent.ts pays; such a worker carries it besides. */
   readonly payments?: string;
+  /** Folder of the bank of the payouts, which lies where that is said. */
+  readonly bank?: string;
+  readonly bankLies?: boolean;
 }
 
 /** Far more than a slow machine takes: where a lease or a time must be over, the ledger's clock is moved. */

@@ -18,6 +18,7 @@ export function ask(options: Partial<Ask> = {}): Ask {
     call: RESERVE,
     capacity: "gpu",
     units: 1,
+    inside: 0,
     waitSeconds: 600,
     retake: false,
     reserved: stored({ outcome: "RESERVED" }),

@@ -158,10 +158,8 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
     const reloading = startReloading({
       first: code,
       read: (signal) => readCode({ ...codeOf(options, stores.env, log), signal }),
-      replace: async (next) => {
-        await ledger.capacities.say(next.settings.capacities);
-        await serving.replace(next);
-      },
+      replace: (next) => serving.replace(next),
+      sayCapacities: (capacities) => ledger.capacities.say(capacities),
       watch: watchFiles,
       openOfPins: (pins) => ledger.runs.openOfPins(DEV_TENANT, pins),
       aboutStranded,

@@ -45,6 +45,7 @@ function start(over: Partial<ReloadOptions> = {}) {
   const replaced: Code[] = [];
   const states: CodeState[] = [];
   const watched: (readonly string[])[] = [];
+  const capacities: unknown[] = [];
   const answers: CodeAnswer[] = [];
   let changed = (): void => undefined;
   let reads = 0;
@@ -59,6 +60,7 @@ function start(over: Partial<ReloadOptions> = {}) {
         : Promise.resolve(answer);
     },
     replace: (code) => Promise.resolve(void replaced.push(code)),
+    sayCapacities: (units) => Promise.resolve(void capacities.push(units)),
     watch: (call) => {
       changed = call;
       return { set: (files) => void watched.push(files), close: () => undefined };
@@ -75,7 +77,17 @@ function start(over: Partial<ReloadOptions> = {}) {
     answers.push(...next);
     changed();
   };
-  return { said, replaced, states, watched, answers, save, touch: () => changed(), reads: () => reads };
+  return {
+    said,
+    capacities,
+    replaced,
+    states,
+    watched,
+    answers,
+    save,
+    touch: () => changed(),
+    reads: () => reads,
+  };
 }
 
 test("a save takes the place of the code that runs, and it is told which digests moved and who is pinned", async () => {
@@ -182,6 +194,20 @@ test("other settings of a queue are taken with the code", async () => {
   save("two", { code: codeOf("two", { settings: { queues } }) });
   await until(() => said).toHaveLength(2);
   expect(replaced[0]?.settings.queues).toEqual(queues);
+});
+
+test("how many units there are is said with the code that runs, and told where it has changed", async () => {
+  const { save, said, capacities } = start();
+  save("two", { code: codeOf("two", { settings: { capacities: { gpu: 2, tpu: 1 } } }) });
+  await until(() => said.slice(-2)).toEqual(["  gpu: 1 → 2 units", "  tpu: 0 → 1 units"]);
+  expect(capacities).toEqual([{ gpu: 2, tpu: 1 }]);
+});
+
+test("code whose units could not be said runs, and that is told", async () => {
+  const { save, said, replaced } = start({ sayCapacities: () => Promise.reject(new Error("out of reach")) });
+  save("two", { code: codeOf("two", { settings: { capacities: { gpu: 2 } } }) });
+  await until(() => said.at(-1)).toContain("could not be said, and stays as it was: Error: out of reach");
+  expect(replaced).toHaveLength(1);
 });
 
 test("processes that cannot start with the code leave the one before, and say why", async () => {

@@ -26,6 +26,8 @@ export interface ReloadOptions {
   readonly replace: (code: Code) => Promise<void>;
   readonly watch: (changed: () => void) => FileWatch;
   /** Open runs of these pins. */
+  /** Says how many units there are of each capacity. */
+  readonly sayCapacities: (capacities: Readonly<Record<string, number>>) => Promise<void>;
   readonly openOfPins: (
     pins: readonly WorkflowPin[],
   ) => Promise<readonly (WorkflowPin & { readonly runs: number })[]>;
@@ -86,8 +88,12 @@ export function startReloading(options: ReloadOptions): Reloading {
     const files = changedFiles(running.files, code.files);
     const changed = changesBetween(running.manifest, code.manifest);
     await options.replace(code);
+    const before = running.settings.capacities;
     running = code;
-    const lines = await words(options, changed, code);
+    const lines = [
+      ...(await words(options, changed, code)),
+      ...(await capacityWords(options, before, code.settings.capacities)),
+    ];
     await show({ loadedAt: new Date().toISOString(), workflows: code.manifest, changed });
     options.say(
       `reloaded: ${files.slice(0, 3).join(", ")}${files.length > 3 ? ` and ${files.length - 3} more` : ""}`,
@@ -159,6 +165,22 @@ async function words(
   } catch (error) {
     return [...describeChanges(changed, []), `the runs that are open could not be counted: ${String(error)}`];
   }
+}
+
+/** Says what the code that runs now gives of each capacity, as a deploy does. */
+async function capacityWords(
+  options: ReloadOptions,
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+): Promise<readonly string[]> {
+  try {
+    await options.sayCapacities(after);
+  } catch (error) {
+    return [`how many units there are could not be said, and stays as it was: ${String(error)}`];
+  }
+  return Object.entries(after).flatMap(([name, units]) =>
+    before[name] === units ? [] : [`${name}: ${before[name] ?? 0} → ${units} units`],
+  );
 }
 
 /** What the host itself has set up by the configuration stays as long as it lives; capacities are said anew with the code. */

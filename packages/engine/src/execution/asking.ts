@@ -25,7 +25,7 @@ import { eachItem, understandMap } from "./map.ts";
 import { guardAgainstRace } from "./race-guard.ts";
 import { deferred } from "./rest.ts";
 import { Scopes, itemScope, reserveScope, type Place } from "./scopes.ts";
-import { understandReserve, whyNeverHad, type Held } from "./reserve-options.ts";
+import { heldOf, understandReserve, whyNoCapacity, type Held } from "./reserve-options.ts";
 import { resolveStep, type ResolvedStepOptions } from "./step-options.ts";
 import { resolveTransaction } from "./transaction-options.ts";
 import {
@@ -180,11 +180,11 @@ export class Asking {
     const call: OpenCall = this.#hop.calls.open(id, {
       step: undefined,
       wait: undefined,
-      reserve: { ...reserve, scope: reserveScope(place.path) },
+      reserve: { ...reserve, scope: reserveScope(place.path), inside: heldOf(reserve.capacity, held) },
       start: () => {
-        const never = whyNeverHad(asked, this.#hop.deps.capacities, held);
-        if (never === undefined) this.#hop.startReserve(call);
-        else void this.#invalid(never);
+        const none = whyNoCapacity(asked.capacity, this.#hop.deps.capacities);
+        if (none === undefined) this.#hop.startReserve(call);
+        else void this.#invalid(none);
       },
     });
     this.#hop.opened(call);
@@ -203,7 +203,8 @@ export class Asking {
     }
     const where = { hop: this.#hop.hop, scope: reserveScope(place.path), step: undefined, held };
     try {
-      return { outcome: "RESERVED", value: await standIn(where, async () => run()) };
+      // Awaited there: a wait of before that it returns is awaited inside.
+      return { outcome: "RESERVED", value: await standIn(where, async () => await run()) };
     } finally {
       await this.#release(call, where.scope);
       place.leave();
@@ -249,10 +250,22 @@ export class Asking {
     const holding = whereAmI()?.step === undefined ? this.#whileHolding(kind) : undefined;
     if (holding !== undefined) return holding;
     const promise = this.#ask(kind, kind, understand);
-    return guardAgainstRace(promise, (how) => {
+    let open = true;
+    const close = () => {
+      open = false;
+    };
+    void promise.then(close, close);
+    const onRace = (how: string) => {
       const message = `${how} over a durable wait: a replay has to find the same winner. Write ctx.first({ name: wait, … })`;
       void this.#invalid(message);
-    });
+    };
+    const onAwait = () => {
+      const held = heldHere();
+      if (held === undefined || !open || this.#hop.hasEnded()) return;
+      const message = `ctx.${WRITTEN[kind as keyof typeof WRITTEN]} of before is awaited inside reservation "${held.name}": a run that waits holds nothing, so it would never end. Await it before ctx.reserve, or after that`;
+      void this.#invalid(message);
+    };
+    return guardAgainstRace(promise, onRace, onAwait);
   }
 
   #ask(kind: CallKind, what: string, understand: () => Call | string): Promise<unknown> {

@@ -86,6 +86,10 @@ export class Calls {
     return this.#open.get(callKey(id));
   }
 
+  openByKey(key: string): OpenCall | undefined {
+    return this.#open.get(key);
+  }
+
   close(call: OpenCall, end: { readonly outcome: "ok" | "error"; readonly value: unknown }): void {
     this.#open.delete(call.key);
     this.#openNames.delete(placeOf(call.id));

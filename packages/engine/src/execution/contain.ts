@@ -78,7 +78,7 @@ export async function carryContain(
     const undos = items.filter(({ kind }) => kind === "undo").map(keyOf);
     const code = await hop.ending(loaded.input, { open: open.map(keyOf), undo: undos });
     const answered = await Promise.all(
-      open.map((item) => settleEffect(claim, item, code.open.get(keyOf(item)), abort.signal, deps)),
+      open.map((item) => settleEffect(claim, item, code.openByKey(keyOf(item)), abort.signal, deps)),
     );
     if (fenced) return { kind: "fenced" };
     if (!answered.every(Boolean)) return await finish(claim, "failed", deps);
@@ -87,8 +87,7 @@ export async function carryContain(
       deps,
       invocation,
       hop,
-      undoable: code.undoable,
-      keyOf,
+      undoable: (item) => code.undoable(keyOf(item)),
       signal: undoAbort.signal,
       stops: () => draining,
     });

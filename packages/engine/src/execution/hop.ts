@@ -1,11 +1,4 @@
-import {
-  StepFailedError,
-  callKey,
-  type AnyWorkflow,
-  type CallId,
-  type Failure,
-  type Logger,
-} from "@ghouls/core";
+import { StepFailedError, type AnyWorkflow, type CallId, type Failure, type Logger } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
 import { Calls, type OpenCall } from "./calls.ts";
@@ -37,6 +30,12 @@ import { workflowContext } from "./workflow-context.ts";
 
 /** Answers the open calls, once these are among them, or the patience of a replay is over. */
 export type OpenCallsOf = (wanted: readonly CallId[]) => Promise<readonly OpenCall[]>;
+
+/** Keys of calls that an ending has items of. */
+interface Wanted {
+  readonly open: readonly string[];
+  readonly undo: readonly string[];
+}
 
 /**
  * One hop: replays the journal, then carries the run on. Everything that the user's code sees is resolved here, one
@@ -166,24 +165,18 @@ export class Hop {
   }
 
   /**
-   * Replays without starting anything, and answers what an ending needs of the code: the calls that are open then, whose probes
-   * are asked, and the steps that can be undone.
-   * @param wanted keys of both
+   * Replays without starting anything, and answers what an ending needs of the code: the calls that are open, whose probes are
+   * asked, and the steps that can be undone.
    */
-  async ending(
-    input: unknown,
-    wanted: { readonly open: readonly string[]; readonly undo: readonly string[] },
-  ) {
+  async ending(input: unknown, { open, undo }: Wanted): Promise<Pick<Calls, "openByKey" | "undoable">> {
     this.#invoke(input);
     await this.#replay();
-    const isOpen = (key: string) => this.#calls.openCalls().some((call) => call.key === key);
-    const isKnown = (key: string) => this.#calls.undoable(key) !== undefined;
-    await this.#until(() => wanted.open.every(isOpen) && wanted.undo.every(isKnown));
-    const open = this.#calls.openCalls();
-    const undoable = wanted.undo.flatMap((key) => this.#calls.undoable(key) ?? []);
+    const calls = this.#calls;
+    const isOpen = (key: string) => calls.openByKey(key) !== undefined;
+    const isKnown = (key: string) => calls.undoable(key) !== undefined;
+    await this.#until(() => open.every(isOpen) && undo.every(isKnown));
     this.#word.say({ kind: "fenced" });
-    const byKey = (calls: readonly OpenCall[]) => new Map(calls.map((call) => [call.key, call]));
-    return { open: byKey(open), undoable: new Map(undoable.map((one) => [callKey(one.id), one])) };
+    return calls;
   }
 
   /** Replays without starting anything until the code stands where it should, and tells where it does. */
@@ -357,10 +350,8 @@ export class Hop {
         !(this.#word.end !== undefined && this.#inFlight.isEmpty())
       ) {
         const impatient = setTimeout(() => {
-          if (this.#word.end !== undefined || !this.#inFlight.isEmpty()) return;
-          const inVain = this.#reservations.heldInVain(this.standingTries());
-          if (inVain === undefined) tellOfStandstill(this.#claim, this.#log, this.#deps);
-          else this.#word.refuse(inVain);
+          if (this.#word.end === undefined && this.#inFlight.isEmpty())
+            tellOfStandstill(this.#claim, this.#log, this.#deps);
         }, this.#deps.settings.overdueAfterMs);
         const outOfTime = this.#reservations.yieldsInTime(this.standingTries());
         await this.#wake.promise;

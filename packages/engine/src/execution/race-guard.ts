@@ -1,12 +1,17 @@
 /**
- * Tells when a durable wait is given to Promise.race or Promise.any. Both look at the `constructor` of what they are given,
- * and so does `await`: who looks is in the stack. V8 names its own functions there as "Promise.race (<anonymous>)".
+ * Tells when a durable wait is given to Promise.race or Promise.any, and when it is awaited. All look at the `constructor` of what
+ * they are given: who looks is in the stack. V8 names its own functions there as "Promise.race (<anonymous>)".
  */
-export function guardAgainstRace<T>(promise: Promise<T>, onRace: (how: string) => void): Promise<T> {
+export function guardAgainstRace<T>(
+  promise: Promise<T>,
+  onRace: (how: string) => void,
+  onAwait: () => void,
+): Promise<T> {
   return Object.defineProperty(promise, "constructor", {
     get: () => {
       const how = racingNow();
-      if (how !== undefined) onRace(how);
+      if (how === undefined) onAwait();
+      else onRace(how);
       return Promise;
     },
   });

@@ -3,14 +3,14 @@ import type { Ask, ClaimedRun, TakeAnswer } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
-import { DUE_AGAIN_MS, refusal, type HopEnd } from "./hop-end.ts";
+import { DUE_AGAIN_MS, refusal } from "./hop-end.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { LastWord } from "./last-word.ts";
 import { ledgerNowMs, raiseAttention } from "./live-step.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { isWithin, pathTo, type Bodies, type Body } from "./bodies.ts";
-import type { ReserveCall, Turn } from "./reserve-options.ts";
+import { whyNeverHad, type ReserveCall, type Turn } from "./reserve-options.ts";
 
 interface Options {
   readonly claim: ClaimedRun;
@@ -32,11 +32,17 @@ interface Asking {
   readonly reservationId: string;
   readonly sinceMs: number;
   readonly retake: boolean;
-  /** Those of this hop that wait for the same, it among them, in the order of asking; none until it waits. */
+  /** Its first ask in a row, over all hops, by the ledger. */
+  askedAtMs: number;
+  /** Whether the ledger has a row that waits. */
+  waits: boolean;
+  /** Those of this hop that wait for the same, it among them, whoever asked first at the front. */
   line: Asking[] | undefined;
   /** Ends its pause. */
   wake: () => void;
 }
+
+type Waits = Extract<TakeAnswer, { kind: "waits" }>;
 
 /** A timer of Node's that is longer fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -146,32 +152,7 @@ export class Reservations {
     }
     const restMs = Math.max(0, invocation.remainingMs() - settleReserveMs);
     const why = due.length > 0 ? "units" : "time";
-    return setTimeout(
-      () => {
-        const inVain = this.heldInVain(tries);
-        if (inVain === undefined) word.say({ kind: "yielded", why });
-        else word.refuse(inVain);
-      },
-      Math.min(restMs, MAX_TIMER_MS),
-    );
-  }
-
-  /**
-   * How the hop ends where units are held while the code stands still and a durable wait is open, as one of before the reservation
-   * is that its function awaits: no hop ever parks, so nothing would ever end that wait.
-   * @param tries those that are waited for with the units held: the code goes on after them
-   */
-  heldInVain(tries: readonly OpenCall[]): HopEnd | undefined {
-    const { bodies, inFlight, openCalls } = this.#options;
-    const body = bodies.open().find(({ state }) => state === "held");
-    const wait = openCalls().find((call) => call.wait !== undefined);
-    if (body === undefined || wait === undefined || tries.length > 0 || !inFlight.isEmpty()) return undefined;
-    const { name } = body.call.id;
-    return refusal(
-      "invalid_call",
-      `reservation "${name}" was held while nothing went on but ${wait.id.kind} "${wait.id.name.slice(0, 200)}", which was asked for outside of it: a run that waits holds nothing. Await that before ctx.reserve, or after it`,
-      name,
-    );
+    return setTimeout(() => word.say({ kind: "yielded", why }), Math.min(restMs, MAX_TIMER_MS));
   }
 
   #retake(body: Body): void {
@@ -188,14 +169,15 @@ export class Reservations {
   #ask(call: OpenCall, retake: boolean): void {
     const { deps, inFlight } = this.#options;
     const sinceMs = deps.clock.monotonicMs();
-    const asking = {
+    this.#asking.set(call.key, {
       reservationId: deps.ids.next(),
       sinceMs,
       retake,
+      askedAtMs: 0,
+      waits: false,
       line: undefined,
       wake: () => undefined,
-    };
-    this.#asking.set(call.key, asking);
+    });
     inFlight.track(call, Promise.resolve({ outcome: "asks" }));
   }
 
@@ -206,17 +188,26 @@ export class Reservations {
     if (reserve === undefined || asking === undefined) return;
     if (word.end !== undefined) return this.#withdraw(asking);
     await deps.faults("worker.before-reserve", id.name);
-    const { capacity, units } = reserve;
+    const { capacity, units, inside } = reserve;
     const reserved = stored({ outcome: "RESERVED", capacity, units });
     const { reservationId, retake } = asking;
-    const ask = { reservationId, call: id, capacity, units, retake, reserved, unavailable: UNAVAILABLE };
+    const ask = {
+      reservationId,
+      call: id,
+      capacity,
+      units,
+      inside,
+      retake,
+      reserved,
+      unavailable: UNAVAILABLE,
+    };
     const answer = await persist(
       () => this.#askLedger({ ...ask, waitSeconds: reserve.waitMs / 1_000 }),
       persistence,
     );
     await deps.faults("worker.after-reserve", id.name);
     if (answer === null) return word.say({ kind: "fenced" });
-    if (answer.kind === "waits") return this.#goOnWaiting(call, reserve, asking, answer.waitedSeconds);
+    if (answer.kind === "waits") return this.#goOnWaiting(call, reserve, asking, answer);
     this.#asking.delete(call.key);
     leave(asking);
     if (answer.kind === "unknown_capacity") throw new TypeError(`the ledger has no capacity "${capacity}"`);
@@ -247,45 +238,60 @@ export class Reservations {
    * Asks again after a pause, unless the hop has to end: then the next one asks, and keeps the place. Of those that wait for the
    * same only the first asks again and again; the others when it is their turn, or their time is over.
    */
-  async #goOnWaiting(
-    call: OpenCall,
-    { capacity, waitMs }: ReserveCall,
-    asking: Asking,
-    waitedSeconds: number,
-  ): Promise<void> {
-    const { claim, deps, invocation, inFlight, word } = this.#options;
+  async #goOnWaiting(call: OpenCall, reserve: ReserveCall, asking: Asking, answer: Waits): Promise<void> {
+    const { claim, deps, invocation, inFlight, bodies, word } = this.#options;
     const { reservePollMs, residentReserveMs, settleReserveMs } = deps.settings;
+    const { capacity, waitMs } = reserve;
     this.#hasWaited = true;
-    const line = (asking.line ??= this.#join(call, capacity, asking));
+    asking.waits = true;
+    asking.askedAtMs = answer.askedAt.getTime();
+    const never = this.#neverHad(call, reserve, answer);
+    if (never !== undefined && !asking.retake) {
+      word.refuse(refusal("invalid_call", never));
+      return this.#withdraw(asking);
+    }
     const givenBack = (afterMs: number) => {
       const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + afterMs);
       word.say({ kind: "given_back", dueAt, why: `it waits for units of ${capacity}` });
       // What is still in flight may bring the code to its end.
       return this.#withdraw(asking);
     };
-    const leftMs = waitMs - waitedSeconds * 1_000;
+    const leftMs = waitMs - answer.waitedSeconds * 1_000;
     if (asking.retake && leftMs <= 0) {
       // It never fails by itself.
       raiseAttention(claim, `reservation_waits: ${capacity}`, deps.logFor(claim), deps);
-      return givenBack(DUE_AGAIN_MS);
+      const alone = inFlight.isEmpty() && bodies.open().every(({ state }) => state !== "held");
+      if (alone) return givenBack(DUE_AGAIN_MS);
     }
     if (deps.clock.monotonicMs() - asking.sinceMs >= residentReserveMs) return givenBack(reservePollMs);
-    const pauseMs = line[0] === asking ? reservePollMs * (0.75 + deps.chance() / 2) : Math.max(leftMs, 1);
-    if (line[0] === asking && invocation.remainingMs() - pauseMs <= settleReserveMs) {
+    // Who cannot be served keeps nobody behind it from asking.
+    if (reserve.inside + reserve.units > answer.allUnits) leave(asking);
+    else if (asking.line === undefined) this.#join(call, capacity, asking);
+    const polls = asking.line === undefined || asking.line[0] === asking;
+    const pollMs = reservePollMs * (0.75 + deps.chance() / 2);
+    const pauseMs = polls ? pollMs : leftMs > 0 ? leftMs : MAX_TIMER_MS;
+    if (polls && invocation.remainingMs() - pauseMs <= settleReserveMs) {
       word.say({ kind: "yielded", why: "units" });
       return this.#withdraw(asking);
     }
     inFlight.track(call, this.#paused(asking, pauseMs));
   }
 
+  /** By a deploy's word, unless this build's configuration has more. */
+  #neverHad(call: OpenCall, reserve: ReserveCall, { allUnits }: Waits): string | undefined {
+    const own = this.#options.deps.capacities[reserve.capacity] ?? 0;
+    return whyNeverHad(call.id.name, reserve, Math.max(allUnits, own), reserve.inside);
+  }
+
   /** What stands in another reservation is in a line of its own: those before it may wait for what it holds. */
-  #join(call: OpenCall, capacity: string, asking: Asking): Asking[] {
+  #join(call: OpenCall, capacity: string, asking: Asking): void {
     const inside = this.#options.bodies.around(call.id.scope).at(-1)?.reserve.scope ?? "";
     const key = JSON.stringify([capacity, inside]);
     const line = this.#lines.get(key) ?? [];
     this.#lines.set(key, line);
-    line.push(asking);
-    return line;
+    const behind = line.findIndex(({ askedAtMs }) => askedAtMs > asking.askedAtMs);
+    line.splice(behind === -1 ? line.length : behind, 0, asking);
+    asking.line = line;
   }
 
   #paused(asking: Asking, ms: number): Promise<Turn> {
@@ -304,8 +310,8 @@ export class Reservations {
   /** A run that waits for something can neither be DONE nor FAILED. */
   async #withdraw(asking: Asking): Promise<void> {
     const { claim, deps, persistence, word } = this.#options;
-    if (asking.line === undefined || !word.mayWrite) return;
-    for (const one of this.#asking.values()) one.line = undefined;
+    if (!asking.waits || !word.mayWrite) return;
+    for (const one of this.#asking.values()) one.waits = false;
     const written = await persist(() => deps.ledger.reservations.withdrawIfClaimed(claim), persistence);
     if (!written) word.say({ kind: "fenced" });
   }
@@ -339,6 +345,7 @@ function leave(asking: Asking): void {
   const { line } = asking;
   if (line === undefined) return;
   line.splice(line.indexOf(asking), 1);
+  asking.line = undefined;
   line[0]?.wake();
 }
 

@@ -15,9 +15,17 @@ export interface Held extends Pick<Reserve, "capacity" | "units"> {
   readonly outer: Held | undefined;
 }
 
+/** Units of a capacity that the code holds. */
+export function heldOf(capacity: string, held: Held | undefined): number {
+  if (held === undefined) return 0;
+  return (held.capacity === capacity ? held.units : 0) + heldOf(capacity, held.outer);
+}
+
 /** A reserve as its hop knows it: what is asked for, and the scope in which the calls of its function stand. */
 export interface ReserveCall extends Reserve {
   readonly scope: string;
+  /** Units of the same capacity that the code holds where it asks. */
+  readonly inside: number;
 }
 
 /** What the ledger is to be asked next for a call: for its units, or to take them back. */
@@ -54,23 +62,27 @@ export function understandReserve(
   }
 }
 
+/** Why a capacity cannot be asked for by this build; undefined where it can. */
+export function whyNoCapacity(
+  capacity: string,
+  capacities: Readonly<Record<string, number>>,
+): string | undefined {
+  if (Object.hasOwn(capacities, capacity)) return undefined;
+  return `reserve: there is no capacity "${capacity.slice(0, 100)}"; configured are ${Object.keys(capacities).join(", ") || "none"}`;
+}
+
 /**
- * Why units could never be had by this build's configuration; undefined where they could.
- * @param held what the code holds where it asks
+ * Why units could never be had: neither by what a deploy has said last, nor by this build's configuration; undefined where they could.
+ * @param inside units of it that the run holds where it asks
  */
 export function whyNeverHad(
-  { capacity, units, name }: Reserve & { readonly name: string },
-  capacities: Readonly<Record<string, number>>,
-  held: Held | undefined,
+  name: string,
+  { capacity, units }: Pick<Reserve, "capacity" | "units">,
+  all: number,
+  inside: number,
 ): string | undefined {
-  const all = Object.hasOwn(capacities, capacity) ? capacities[capacity] : undefined;
-  if (all === undefined)
-    return `reserve: there is no capacity "${capacity.slice(0, 100)}"; configured are ${Object.keys(capacities).join(", ") || "none"}`;
   const what = `reserve "${name}": it asks for ${units} units`;
   if (units > all) return `${what}, and "${capacity}" has ${all}: it could never have them`;
-  let inside = 0;
-  for (let outer = held; outer !== undefined; outer = outer.outer)
-    if (outer.capacity === capacity) inside += outer.units;
   if (inside + units > all)
     return `${what} inside a reservation of ${inside}, and "${capacity}" has ${all}: it could never have them. Reserve all at once`;
   return undefined;

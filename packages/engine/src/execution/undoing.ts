@@ -14,13 +14,12 @@ interface Undoing {
   readonly deps: ExecutionDeps;
   readonly invocation: Invocation;
   readonly hop: Hop;
-  /** By the keys of their items. */
-  readonly undoable: ReadonlyMap<string, Undoable>;
-  readonly keyOf: (item: ContainmentItem) => string;
+  /** What is known of the step of an item. */
+  readonly undoable: (item: ContainmentItem) => Undoable | undefined;
   /** Fires when nothing of this claim is wanted any more. */
   readonly signal: AbortSignal;
   /** Whether no further one is to start. */
-  stops(): boolean;
+  readonly stops: () => boolean;
 }
 
 /** What came of it: all is undone, some of it, or why not even the next one. */
@@ -66,8 +65,8 @@ export async function undo(undoing: Undoing): Promise<Undone> {
 
 /** Answers why it is not undone, as far as anybody knows. */
 async function undoOne(item: ContainmentItem, name: string, undoing: Undoing): Promise<string | undefined> {
-  const { claim, deps, hop, invocation, undoable, keyOf, signal } = undoing;
-  const known = undoable.get(keyOf(item));
+  const { claim, deps, hop, invocation, undoable, signal } = undoing;
+  const known = undoable(item);
   if (known === undefined) return NO_UNDO;
   const { id, step, outcome, result } = known;
   const { undo: run, timeoutMs } = step;

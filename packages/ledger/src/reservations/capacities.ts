@@ -5,7 +5,7 @@ import { readStatement, writeStatement } from "../sql/statement.ts";
 const READ = readStatement(
   "capacities.read",
   `
-select c.name, c.units
+select c.name, c.units, c.said_at is not null as said
 from ghouls.capacities c
 where c.name = any($1::text[])`,
 );
@@ -24,12 +24,13 @@ for update`,
 const SAY = writeStatement(
   "capacities.say",
   `
-insert into ghouls.capacities as c (name, units, updated_at)
-select q.name, q.units, ghouls.clock()
+insert into ghouls.capacities as c (name, units, updated_at, said_at)
+select q.name, q.units, ghouls.clock(), ghouls.clock()
 from unnest($1::text[], $2::integer[]) as q(name, units)
 order by q.name
-on conflict (name) do update set units = excluded.units, updated_at = excluded.updated_at
-where c.units <> excluded.units`,
+on conflict (name) do update set units = excluded.units, said_at = excluded.said_at,
+  updated_at = case when c.units = excluded.units then c.updated_at else excluded.updated_at end
+where c.units <> excluded.units or c.said_at is null`,
 );
 
 const ADD = writeStatement(
@@ -51,7 +52,9 @@ export async function sayCapacities(
   capacities: Readonly<Record<string, number>>,
 ): Promise<void> {
   const known = await knownOf(database, capacities);
-  if (Object.entries(capacities).every(([name, units]) => known.get(name) === units)) return;
+  const isSaid = ([name, units]: [string, number]) =>
+    known.get(name)?.units === units && known.get(name)?.said === true;
+  if (Object.entries(capacities).every(isSaid)) return;
   const names = Object.keys(capacities);
   await database.transaction("capacities.say", async (transaction) => {
     await transaction.run(LOCK, [names]);
@@ -73,11 +76,16 @@ export async function addCapacities(
 async function knownOf(
   database: Database,
   capacities: Readonly<Record<string, number>>,
-): Promise<ReadonlyMap<string, number>> {
+): Promise<ReadonlyMap<string, { readonly units: number; readonly said: boolean }>> {
   const names = Object.keys(capacities);
   if (names.length === 0) return new Map();
   const found = await database.run(READ, [names]);
-  return new Map(found.map((row) => [rows(row).text("name"), rows(row).number("units")]));
+  return new Map(
+    found.map((row) => {
+      const r = rows(row);
+      return [r.text("name"), { units: r.number("units"), said: r.boolean("said") }];
+    }),
+  );
 }
 
 /** Locks a capacity for one taker at a time; releases only free. False where nobody has said it. */

@@ -13,6 +13,8 @@ export interface Ask {
   readonly call: CallId;
   readonly capacity: string;
   readonly units: number;
+  /** Units of the same capacity that the code holds where it asks: it needs them beside. */
+  readonly inside: number;
   /** Seconds from its first ask, over all hops, after which it is not to be had. */
   readonly waitSeconds: number;
   /** Whether its journal entry says already that it was had: nothing is journaled then, and it is not over. */
@@ -37,8 +39,11 @@ export type TakeAnswer =
   | { readonly kind: "held"; readonly entry: Journaled | null }
   | {
       readonly kind: "waits";
-      /** Seconds since its first ask in a row, over all hops. */
+      /** Its first ask in a row, over all hops, and how many seconds ago that was. */
+      readonly askedAt: Date;
       readonly waitedSeconds: number;
+      /** How many units there are at all. */
+      readonly allUnits: number;
     }
   /** Its time is over. */
   | { readonly kind: "unavailable"; readonly entry: Journaled }
@@ -96,14 +101,14 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
   where c.name = $9
 ), judged as materialized (
   select held.tenant_id, held.run_id, held.seq, held.token, held.journal_length, since.asked_at, asked.status as stood,
-    coalesce(asked.reservation_id, $12::uuid) as reservation_id,
+    coalesce(asked.reservation_id, $12::uuid) as reservation_id, free.all_units,
     case
       when not $13::boolean and exists (select from ghouls.journal x where ${OF_CALL("x")} and x.kind = 'reserve') then 'said'
       when asked.status = 'HELD' then 'held'
       when free.units >= $10::integer and not exists (
         select from ghouls.reservations x
         join ghouls.deliveries d on d.tenant_id = x.tenant_id and d.run_id = x.run_id and d.seq = x.seq
-        where x.capacity = $9 and x.status in ('WAITING', 'AWAY') and x.run_id <> held.run_id and x.units <= free.all_units
+        where x.capacity = $9 and x.status in ('WAITING', 'AWAY') and x.run_id <> held.run_id and x.units + x.inside <= free.all_units
           and (x.asked_at, x.reservation_id) < (since.asked_at, coalesce(asked.reservation_id, $12::uuid))
           and case x.status
             when 'AWAY' then x.left_at > ghouls.clock() - ${PLACE_KEPT_SECONDS} * interval '1 second'
@@ -133,9 +138,9 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
   where ${OF_CALL("x")} and x.status = 'AWAY'
   returning x.run_id
 ), made as (
-  insert into ghouls.reservations (tenant_id, run_id, reservation_id, epoch, scope, name, nth, capacity, units, seq, token, holder,
+  insert into ghouls.reservations (tenant_id, run_id, reservation_id, epoch, scope, name, nth, capacity, units, inside, seq, token, holder,
     status, asked_at, held_at)
-  select judged.tenant_id, judged.run_id, judged.reservation_id, $5, $6, $7, $8, $9, $10, judged.seq, judged.token, judged.run_id,
+  select judged.tenant_id, judged.run_id, judged.reservation_id, $5, $6, $7, $8, $9, $10, $18, judged.seq, judged.token, judged.run_id,
     case judged.answer when 'taken' then 'HELD' else 'WAITING' end, judged.asked_at,
     case judged.answer when 'taken' then ghouls.clock() end
   from judged
@@ -167,7 +172,8 @@ with ${heldBy(CLAIM_STATES)}, asked as materialized (
     and (judged.answer <> 'waits' or judged.stood is null)
   returning run.run_id
 )
-select judged.answer, extract(epoch from ghouls.clock() - judged.asked_at)::double precision as waited, entry.ordinal, entry.completed_at
+select judged.answer, judged.asked_at, extract(epoch from ghouls.clock() - judged.asked_at)::double precision as waited,
+  judged.all_units, entry.ordinal, entry.completed_at
 from judged
 left join entry on entry.run_id = judged.run_id
 where (select count(*) from ended) >= 0 and (select count(*) from back) >= 0 and (select count(*) from changed) >= 0 and (select count(*) from moved) >= 0`,
@@ -187,7 +193,7 @@ where j.tenant_id = $1 and j.run_id = $2 and j.epoch = $3 and j.scope = $4 and j
  * the same call keeps its place. What was answered before is answered again.
  */
 export async function takeIfClaimed(database: Database, claim: Claim, ask: Ask): Promise<TakeAnswer> {
-  const { call, capacity, units, waitSeconds, reservationId, retake, reserved, unavailable } = ask;
+  const { call, capacity, units, inside, waitSeconds, reservationId, retake, reserved, unavailable } = ask;
   return database.transaction("reservations.take", async (transaction): Promise<TakeAnswer> => {
     await lockRuns(transaction, [claim]);
     if (!(await lockCapacity(transaction, capacity))) return { kind: "unknown_capacity" };
@@ -209,19 +215,30 @@ export async function takeIfClaimed(database: Database, claim: Claim, ask: Ask):
       reserved.digest,
       unavailable.text,
       unavailable.digest,
+      inside,
     ]);
     if (row === undefined) return null;
     switch (rows(row).text("answer")) {
       case "said":
         return answeredBefore(transaction, claim, ask);
       case "waits":
-        return { kind: "waits", waitedSeconds: rows(row).number("waited") };
+        return waiting(row);
       case "over":
         return { kind: "unavailable", entry: journaled(row) };
       default:
         return { kind: "held", entry: row["ordinal"] === null ? null : journaled(row) };
     }
   });
+}
+
+function waiting(row: Row): TakeAnswer {
+  const r = rows(row);
+  return {
+    kind: "waits",
+    askedAt: r.date("asked_at"),
+    waitedSeconds: r.number("waited"),
+    allUnits: r.number("all_units"),
+  };
 }
 
 /** Its answer was lost. An entry that an earlier claim has written would have been replayed. */

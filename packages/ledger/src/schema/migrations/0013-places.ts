@@ -9,7 +9,11 @@ export const places: Migration = {
   number: 13,
   name: "places",
   sql: `
+-- As engines lock them: who carries a run waits for no lock that is taken the other way round.
+lock table ghouls.runs, ghouls.capacities, ghouls.reservations in access exclusive mode;
+
 alter table ghouls.reservations
+  add column inside integer not null default 0 check (inside >= 0),
   drop constraint reservations_status_check,
   add constraint reservations_status_check check (status in ('WAITING', 'AWAY', 'HELD', 'LEFT', 'RELEASED')),
   drop constraint reservations_held,
@@ -17,10 +21,28 @@ alter table ghouls.reservations
     (status not in ('WAITING', 'AWAY') or held_at is null) and (status not in ('HELD', 'LEFT') or held_at is not null)),
   drop constraint reservations_left,
   add constraint reservations_left check (status not in ('LEFT', 'AWAY') or left_at is not null);
+comment on column ghouls.reservations.inside is
+  'Units of the same capacity that are held around it: it can never be had where both come to more than there is.';
 comment on column ghouls.reservations.left_at is
   'When its claim was lost or given up: a place is kept for a while after it, units until nothing of the claim can act.';
 comment on column ghouls.capacities.units is
   'As a deploy said last (its preflight, or the host of one machine); a process adds only what is not here.';
+
+alter table ghouls.capacities add column said_at timestamptz;
+comment on column ghouls.capacities.said_at is 'When a deploy has said how many there are; null where only a process has.';
+create function ghouls.keep_capacity() returns trigger
+  language plpgsql
+  as $function$
+begin
+  new.units := old.units;
+  new.updated_at := old.updated_at;
+  return new;
+end
+$function$;
+comment on function ghouls.keep_capacity() is 'A process of before that starts late does not overrule a deploy.';
+create trigger keep_capacity before update on ghouls.capacities
+  for each row when (old.said_at is not null and new.said_at is not distinct from old.said_at)
+  execute function ghouls.keep_capacity();
 
 create or replace function ghouls.leave_reservations() returns trigger
   language plpgsql
@@ -30,7 +52,10 @@ begin
     update ghouls.reservations
       set status = case status when 'HELD' then 'LEFT' else 'AWAY' end, holder = null, left_at = ghouls.clock()
       where tenant_id = new.tenant_id and holder = new.run_id;
-    return new;
+    -- A run that goes on as new asks for nothing of before.
+    if new.epoch = old.epoch then
+      return new;
+    end if;
   end if;
   if new.status in ('COMPLETING', 'FAILING', 'CANCELLING', 'DONE', 'FAILED', 'CANCELLED') then
     update ghouls.reservations

@@ -9,6 +9,9 @@ export const undo: Migration = {
   number: 14,
   name: "undo",
   sql: `
+-- As engines lock them.
+lock table ghouls.runs, ghouls.containment_items in access exclusive mode;
+
 alter table ghouls.containment_items drop constraint containment_items_kind_check;
 alter table ghouls.containment_items add constraint containment_items_kind_check
   check (kind in ('worker', 'effect', 'attempt', 'child', 'undo'));
