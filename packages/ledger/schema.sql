@@ -97,7 +97,8 @@ create table ghouls.audit ( -- r, owner migrator
 create table ghouls.capacities ( -- r, owner migrator
   name text not null,
   units integer not null,
-  updated_at timestamp with time zone not null
+  updated_at timestamp with time zone not null,
+  said_at timestamp with time zone
 );
 create table ghouls.checkpoints ( -- r, owner migrator
   tenant_id text not null,
@@ -294,6 +295,13 @@ create table ghouls.doctor_terminal_runs ( -- v, owner migrator
   item text,
   effect text
 );
+create table ghouls.doctor_undos ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  status text,
+  name text,
+  key text
+);
 create table ghouls.doctor_waits ( -- v, owner migrator
   tenant_id text,
   run_id uuid,
@@ -389,7 +397,8 @@ create table ghouls.reservations ( -- r, owner migrator
   asked_at timestamp with time zone not null,
   held_at timestamp with time zone,
   left_at timestamp with time zone,
-  released_at timestamp with time zone
+  released_at timestamp with time zone,
+  inside integer not null default 0
 );
 create table ghouls.runs ( -- r, owner migrator
   tenant_id text not null,
@@ -445,7 +454,9 @@ create table ghouls.runs ( -- r, owner migrator
 CASE
     WHEN (status = ANY (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])) THEN run_id
     ELSE NULL::uuid
-END)
+END),
+  undoable boolean not null default false,
+  contain_from timestamp with time zone
 );
 create table ghouls.signals ( -- r, owner migrator
   tenant_id text not null,
@@ -460,6 +471,33 @@ create table ghouls.signals ( -- r, owner migrator
   received_at timestamp with time zone not null,
   consumed_at timestamp with time zone,
   consumed_by uuid
+);
+create table ghouls.steps_to_undo ( -- v, owner migrator
+  tenant_id text,
+  run_id uuid,
+  epoch integer,
+  scope text,
+  kind text,
+  name text,
+  nth integer,
+  seq integer,
+  token uuid,
+  started_at timestamp with time zone,
+  key text
+);
+create table ghouls.undos ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  epoch integer not null,
+  scope text not null,
+  kind text not null,
+  name text not null,
+  nth integer not null,
+  once boolean not null,
+  seq integer not null,
+  token uuid not null,
+  started_at timestamp with time zone not null,
+  cleared_at timestamp with time zone
 );
 create table ghouls.units_in_use ( -- v, owner migrator
   capacity text,
@@ -555,7 +593,7 @@ alter table ghouls.consents add constraint consents_source CHECK (((source IS NU
 alter table ghouls.consents add constraint consents_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'GRANTED'::text, 'DENIED'::text, 'EXPIRED'::text, 'CANCELLED'::text])));
 alter table ghouls.consents add constraint consents_tenant_id_run_id_arm_id_fkey FOREIGN KEY (tenant_id, run_id, arm_id) REFERENCES ghouls.arms(tenant_id, run_id, arm_id);
 alter table ghouls.containment_items add constraint containment_items_acknowledged CHECK ((num_nulls(acknowledged_at, acknowledged_by) <> 1));
-alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text, 'attempt'::text, 'child'::text])));
+alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text, 'attempt'::text, 'child'::text, 'undo'::text])));
 alter table ghouls.containment_items add constraint containment_items_pkey PRIMARY KEY (tenant_id, run_id, kind, key);
 alter table ghouls.containment_items add constraint containment_items_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.deliveries add constraint deliveries_cause_check CHECK ((cause = ANY (ARRAY['admitted'::text, 'resumed'::text, 'continued'::text, 'recovered'::text, 'contain'::text])));
@@ -594,6 +632,7 @@ alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number
 alter table ghouls.reservations add constraint reservations_capacity_fkey FOREIGN KEY (capacity) REFERENCES ghouls.capacities(name);
 alter table ghouls.reservations add constraint reservations_held CHECK ((((status <> ALL (ARRAY['WAITING'::text, 'AWAY'::text])) OR (held_at IS NULL)) AND ((status <> ALL (ARRAY['HELD'::text, 'LEFT'::text])) OR (held_at IS NOT NULL))));
 alter table ghouls.reservations add constraint reservations_holder CHECK ((((status = ANY (ARRAY['WAITING'::text, 'HELD'::text])) = (holder IS NOT NULL)) AND ((holder IS NULL) OR (holder = run_id))));
+alter table ghouls.reservations add constraint reservations_inside_check CHECK ((inside >= 0));
 alter table ghouls.reservations add constraint reservations_left CHECK (((status <> ALL (ARRAY['LEFT'::text, 'AWAY'::text])) OR (left_at IS NOT NULL)));
 alter table ghouls.reservations add constraint reservations_pkey PRIMARY KEY (tenant_id, run_id, reservation_id);
 alter table ghouls.reservations add constraint reservations_released CHECK (((status = 'RELEASED'::text) = (released_at IS NOT NULL)));
@@ -636,6 +675,8 @@ alter table ghouls.signals add constraint signals_idempotency_key UNIQUE (tenant
 alter table ghouls.signals add constraint signals_payload CHECK (((payload_text IS NULL) OR (payload_digest IS NOT NULL)));
 alter table ghouls.signals add constraint signals_pkey PRIMARY KEY (tenant_id, run_id, signal_id);
 alter table ghouls.signals add constraint signals_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
+alter table ghouls.undos add constraint undos_pkey PRIMARY KEY (tenant_id, run_id, epoch, scope, kind, name, nth);
+alter table ghouls.undos add constraint undos_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.waits add constraint waits_generation_check CHECK ((generation >= 1));
 alter table ghouls.waits add constraint waits_pkey PRIMARY KEY (tenant_id, run_id, generation);
 alter table ghouls.waits add constraint waits_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
@@ -705,6 +746,7 @@ CREATE INDEX runs_with_attention ON ghouls.runs USING btree (tenant_id, created_
 CREATE INDEX signals_buffered ON ghouls.signals USING btree (tenant_id, run_id, name, received_at, signal_id) WHERE (consumed_at IS NULL);
 CREATE UNIQUE INDEX signals_idempotency_key ON ghouls.signals USING btree (tenant_id, run_id, idempotency_key);
 CREATE UNIQUE INDEX signals_pkey ON ghouls.signals USING btree (tenant_id, run_id, signal_id);
+CREATE UNIQUE INDEX undos_pkey ON ghouls.undos USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX waits_one_open ON ghouls.waits USING btree (tenant_id, run_id) WHERE (closed_at IS NULL);
 CREATE UNIQUE INDEX waits_pkey ON ghouls.waits USING btree (tenant_id, run_id, generation);
 CREATE UNIQUE INDEX workflows_pkey ON ghouls.workflows USING btree (name, version, digest);
@@ -787,6 +829,40 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.contain_undos()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  started integer;
+begin
+  insert into ghouls.containment_items (tenant_id, run_id, kind, key, seq, token, worker, created_at, next_look_at)
+    select u.tenant_id, u.run_id, 'undo', u.key, u.seq, u.token, coalesce(d.claimed_by, 'unknown'), ghouls.clock(), ghouls.clock()
+    from ghouls.steps_to_undo u
+    join ghouls.deliveries d on d.tenant_id = u.tenant_id and d.run_id = u.run_id and d.seq = u.seq
+    where u.tenant_id = new.tenant_id and u.run_id = new.run_id
+    on conflict (tenant_id, run_id, kind, key) do nothing;
+  get diagnostics started = row_count;
+  if started > 0 then
+    new.open_items := new.open_items + started;
+    if new.status = 'FAILED' then
+      new.status := 'FAILING';
+      new.finished_at := null;
+    end if;
+  end if;
+  return new;
+end
+$function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.keep_capacity()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.units := old.units;
+  new.updated_at := old.updated_at;
+  return new;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.keep_terminal_run()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -816,7 +892,10 @@ begin
     update ghouls.reservations
       set status = case status when 'HELD' then 'LEFT' else 'AWAY' end, holder = null, left_at = ghouls.clock()
       where tenant_id = new.tenant_id and holder = new.run_id;
-    return new;
+    -- A run that goes on as new asks for nothing of before.
+    if new.epoch = old.epoch then
+      return new;
+    end if;
   end if;
   if new.status in ('COMPLETING', 'FAILING', 'CANCELLING', 'DONE', 'FAILED', 'CANCELLED') then
     update ghouls.reservations
@@ -844,15 +923,18 @@ end
 $function$; -- owner migrator
 
 -- triggers
+CREATE TRIGGER keep_capacity BEFORE UPDATE ON ghouls.capacities FOR EACH ROW WHEN (((old.said_at IS NOT NULL) AND (NOT (new.said_at IS DISTINCT FROM old.said_at)))) EXECUTE FUNCTION ghouls.keep_capacity();
 CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN ((((new.generation > 0) OR (new.children > 0)) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.close_waits();
 CREATE TRIGGER contain_attempts BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_attempts();
 CREATE TRIGGER contain_children BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.children > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_children();
+CREATE TRIGGER contain_undos BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN ((new.undoable AND (new.status = ANY (ARRAY['FAILING'::text, 'CANCELLING'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_undos();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
 CREATE TRIGGER leave_reservations BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.reservations > 0) AND (new.status <> old.status) AND (new.status <> ALL (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])))) EXECUTE FUNCTION ghouls.leave_reservations();
 CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.parent_run_id IS NOT NULL) AND (new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.tell_parent();
 
 -- comments
 comment on function ghouls.clock() is 'The only time that the protocol knows. Tests replace it.';
+comment on function ghouls.keep_capacity() is 'A process of before that starts late does not overrule a deploy.';
 comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
 comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on table ghouls.audit is 'Operators acts, append only.';
@@ -862,6 +944,7 @@ comment on table ghouls.evidence is 'What came from a worker that had been fence
 comment on table ghouls.grants is 'A row stays when its grant has ended, and tells who made and who revoked it. The application only reads it.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
 comment on table ghouls.reservations is 'Units that a claim holds, waits for, or has left: those are in use while the item of its worker is open.';
+comment on table ghouls.undos is 'Starts of steps that have an undo, committed before their calls.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
 comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the key, which is nowhere else.';
 comment on table column ghouls.api_keys.last_used_at is 'To the hour: not written at every request.';
@@ -871,13 +954,16 @@ comment on table column ghouls.attempts.sends_until is 'The latest moment at whi
 comment on table column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
 comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';
 comment on table column ghouls.attempts.unsent is 'Whoever holds the token says that nothing of its submission was sent.';
+comment on table column ghouls.capacities.said_at is 'When a deploy has said how many there are; null where only a process has.';
 comment on table column ghouls.capacities.units is 'As a deploy said last (its preflight, or the host of one machine); a process adds only what is not here.';
 comment on table column ghouls.capacities.updated_at is 'When its units changed last: what was granted before may be more.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
 comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
+comment on table column ghouls.reservations.inside is 'Units of the same capacity that are held around it: it can never be had where both come to more than there is.';
 comment on table column ghouls.reservations.left_at is 'When its claim was lost or given up: a place is kept for a while after it, units until nothing of the claim can act.';
 comment on table column ghouls.runs.children is 'How many runs it has started.';
+comment on table column ghouls.runs.contain_from is 'An operator''s last word about its containment: what was tried in vain before it does not count any more.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.holder_key is 'Its id while a worker carries it: only then it may hold units, or wait for them.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
@@ -885,7 +971,12 @@ comment on table column ghouls.runs.parent_arm_id is 'The arm on which its paren
 comment on table column ghouls.runs.parent_close is 'What becomes of it when its parent ends.';
 comment on table column ghouls.runs.reservations is 'How often it has asked for units.';
 comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, or its last restart; null: its admission.';
+comment on table column ghouls.runs.undoable is 'Whether it has started a step that has an undo.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
+comment on table column ghouls.undos.cleared_at is 'When its own code had said of every try that it has not happened.';
+comment on table column ghouls.undos.once is 'Whether it is an effect that happens once, whose intents tell more.';
+comment on table column ghouls.undos.started_at is 'Of its first try.';
+comment on view ghouls.steps_to_undo is 'Steps with an undo that are not proven never to have happened.';
 comment on view ghouls.units_in_use is 'Who holds units, and whose are still in use though their claim is lost: over_at is when nothing of it can act any more.';
 
 -- grants
@@ -915,6 +1006,7 @@ grant select on table doctor_quarantined_runs to application;
 grant select on table doctor_reservations to application;
 grant select on table doctor_runs_with_attention to application;
 grant select on table doctor_terminal_runs to application;
+grant select on table doctor_undos to application;
 grant select on table doctor_waits to application;
 grant select on table doctor_working_runs to application;
 grant insert, select on table evidence to application;
@@ -925,6 +1017,8 @@ grant select on table migrations to application;
 grant insert, select, update on table reservations to application;
 grant insert, select, update on table runs to application;
 grant insert, select, update on table signals to application;
+grant select on table steps_to_undo to application;
+grant insert, select, update on table undos to application;
 grant select on table units_in_use to application;
 grant insert, select, update on table waits to application;
 grant insert, select, update on table workflows to application;
@@ -932,6 +1026,8 @@ grant execute on function clock to public;
 grant execute on function close_waits to public;
 grant execute on function contain_attempts to public;
 grant execute on function contain_children to public;
+grant execute on function contain_undos to public;
+grant execute on function keep_capacity to public;
 grant execute on function keep_terminal_run to public;
 grant execute on function leave_reservations to public;
 grant execute on function tell_parent to public;
