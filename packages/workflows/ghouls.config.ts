@@ -28,6 +28,5 @@ export default defineConfig({
     { workflow: "hello", input: { name: "Ghouls" } },
     { workflow: "release-gate", input: { lockfile, questions: "policy" } },
     { workflow: "agent", input: { goal: "Where is order 1002?" } },
-    { workflow: "payout", input: { payments: [{ to: "Ada", cents: 4_200 }] } },
   ],
 });

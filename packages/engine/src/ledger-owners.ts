@@ -11,7 +11,10 @@ export function createKeyAuthority(ledger: Pick<Ledger, "keys">): AuthorityCheck
     check: async ({ tenantId, subject, roles, required }) => {
       const never = required.filter((role) => !roles.includes(role));
       if (never.length > 0)
-        return { outcome: "revoked", reason: `it was admitted without the role ${inWords(never)}` };
+        return {
+          outcome: "revoked",
+          reason: `it was admitted without the role ${inWords(never)}: submit it with a key that has that`,
+        };
       const usable = await ledger.keys.rolesOfSubject({ tenantId, subject });
       if (usable === null)
         return { outcome: "revoked", reason: "it has no key that is neither revoked nor expired" };

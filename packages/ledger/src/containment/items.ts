@@ -95,8 +95,9 @@ returning run.open_items`,
 );
 
 /** Contain deliveries `d` of a run that ended without what they were made for, since an operator's last word about that. */
-const IN_VAIN = `d.cause = 'contain' and d.outcome in ('lost', 'failed', 'refused') and d.settled_at > coalesce((
-      select run.contain_from from ghouls.runs run where run.tenant_id = d.tenant_id and run.run_id = d.run_id), '-infinity')`;
+const IN_VAIN = `d.cause = 'contain' and d.outcome in ('lost', 'failed', 'refused') and not exists (
+      select from ghouls.runs run
+      where run.tenant_id = d.tenant_id and run.run_id = d.run_id and run.contain_from >= d.settled_at)`;
 
 const LOOK_LATER = writeStatement(
   "items.look-later",
