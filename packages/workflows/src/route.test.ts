@@ -23,7 +23,7 @@ test.each<[unknown, unknown]>([
 });
 
 test("each example of the configuration is a valid input, and would be routed to its own workflow", () => {
-  expect(config.workflows).toEqual([hello, releaseGate, agent]);
+  expect(config.workflows).toEqual([hello, releaseGate, agent, payout]);
   const inputs = { hello: hello.input, "release-gate": releaseGate.input, agent: agent.input };
   expect(config.examples?.map((example) => example.workflow)).toEqual(Object.keys(inputs));
   for (const { workflow, input } of config.examples ?? []) {
