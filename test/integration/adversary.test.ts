@@ -132,6 +132,8 @@ const hasEnded = ({ status, attention }: wire.RunView) => isTerminalRun(status) 
 
 async function carryOut(traits: ServiceTraits, seeds: readonly number[]): Promise<string[]> {
   const { trials, deps } = await started(traits, seeds);
+  /** What each service had done when its run was first seen at its end: read after the status. */
+  const atTheEnd = new Map<string, number>();
   const pass = () =>
     reconcile({ ...deps, queue: world.queue, pageSize: 100, pageBudgetMs: 100, remainingMs: () => 60_000 });
   try {
@@ -142,6 +144,9 @@ async function carryOut(traits: ServiceTraits, seeds: readonly number[]): Promis
       await pass();
       await world.drain({ deps });
       const views = await Promise.all(trials.map(({ runId }) => world.view(runId)));
+      for (const [index, { runId, adversary }] of trials.entries())
+        if (isTerminalRun((views[index] as wire.RunView).status) && !atTheEnd.has(runId))
+          atTheEnd.set(runId, effectsOf(adversary));
       const open = trials.filter((_, index) => !hasEnded(views[index] as wire.RunView));
       if (open.length === 0 && trials.every(({ adversary }) => adversary.quiet())) break;
       if (round !== PATIENCE) continue;
@@ -151,11 +156,19 @@ async function carryOut(traits: ServiceTraits, seeds: readonly number[]): Promis
     for (let round = 0; round < 5; round += 1)
       await Promise.all(trials.map(({ adversary }) => adversary.step()));
     const faults = (await Promise.all(trials.map(faultsOf))).flat();
+    for (const { seed, runId, adversary } of trials) {
+      const told = atTheEnd.get(runId) ?? effectsOf(adversary);
+      if (told !== effectsOf(adversary)) faults.push(`seed ${seed}: an effect came after its run had ended`);
+    }
     const broken = (await ledger.doctor()).filter(({ ok, kind }) => !ok && kind === "integrity");
     return [...faults, ...broken.map(({ check, rows }) => `${check}: ${JSON.stringify(rows)}`)];
   } finally {
     await Promise.all(trials.map(({ adversary }) => adversary.stop()));
   }
+}
+
+function effectsOf(adversary: Adversary): number {
+  return adversary.keys().reduce((sum, key) => sum + adversary.effects(key), 0);
 }
 
 /** How trials came to an end: the run, and its attempt. */

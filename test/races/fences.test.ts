@@ -179,6 +179,23 @@ const moves: readonly Move[] = [
     move: (on, run) => on.intents.openIfClaimed(run, FIRST_CALL, 1),
   },
   {
+    name: "start of what can be undone",
+    from: { status: "RUNNING" },
+    move: async (on, run) => (await on.undos.startIfClaimed(run, FIRST_CALL, false)) !== null,
+  },
+  {
+    name: "denial of what can be undone",
+    from: { status: "RUNNING" },
+    move: async (on, run) => {
+      await db.admin(
+        `insert into ghouls.undos (tenant_id, run_id, epoch, scope, kind, name, nth, once, seq, token, started_at)
+         values ($1, $2, 0, '', 'step', 'a', 1, false, $3, $4, ghouls.clock()) on conflict do nothing`,
+        [run.tenantId, run.runId, run.seq, run.token],
+      );
+      return on.undos.clearIfClaimed(run, FIRST_CALL);
+    },
+  },
+  {
     name: "release",
     from: { deliveryStatus: "HELD" },
     move: (on, run) => on.deliveries.releaseIfHeld(run, 15),

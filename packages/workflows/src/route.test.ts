@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import config from "../ghouls.config.ts";
 import { agent } from "./agent/agent.ts";
 import { hello } from "./hello.ts";
+import { payout } from "./payout/payout.ts";
 import { releaseGate } from "./release-gate/release-gate.ts";
 import { route } from "./route.ts";
 
