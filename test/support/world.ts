@@ -27,6 +27,7 @@ import {
   createAttempts,
   createConsents,
   createControl,
+  createPauses,
   createDirectEgress,
   createKeyAuthority,
   createLedgerGrants,
@@ -58,6 +59,7 @@ export interface World {
   readonly signals: ReturnType<typeof createSignals>;
   readonly attempts: ReturnType<typeof createAttempts>;
   readonly control: ReturnType<typeof createControl>;
+  readonly pauses: ReturnType<typeof createPauses>;
   readonly logged: LogLine[];
   /** Why a worker asked to end its process. */
   readonly exits: string[];
@@ -201,6 +203,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const signals = createSignals({ ledger, codec, ids, publisher, faults });
   const attempts = createAttempts({ ledger, codec, publisher, faults, log });
   const control = createControl({ ledger, publisher, settings: deps.settings });
+  const pauses = createPauses({ ledger, ids });
 
   const deliver: World["deliver"] = (
     bodies,
@@ -224,6 +227,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     signals,
     attempts,
     control,
+    pauses,
     logged,
     exits,
     deps,
@@ -263,7 +267,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       return view;
     },
     reset: async () => {
-      await db.admin("truncate ghouls.runs, ghouls.child_ends cascade");
+      await db.admin("truncate ghouls.runs, ghouls.child_ends, ghouls.pauses cascade");
       for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
         for (const [name, received] of messages) {
           for (const message of received) await queue.delete(name, message.receiptHandle);
