@@ -1,5 +1,6 @@
 import { GhoulsError, type Pause, type PauseScope, type PauseTarget } from "@ghouls/core";
 import type { Executor, Row } from "../connection/database.ts";
+import { HOLDS } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -10,8 +11,10 @@ const SET = writeStatement(
   "pauses.set",
   `
 insert into ghouls.pauses as p (pause_id, scope, tenant_id, workflow, actor, reason, at)
-values ($1::uuid, $2, $3, $4, coalesce($5::text, 'database role ' || session_user), $6, ghouls.clock())
-on conflict (scope, tenant_id, workflow) where lifted_at is null do nothing
+select q.pause_id, q.scope, q.tenant_id, q.workflow, coalesce(q.actor, 'database role ' || session_user), q.reason, ghouls.clock()
+from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[])
+  as q(tenant_id, workflow, scope, pause_id, actor, reason)
+on conflict (coalesce(tenant_id, ''), coalesce(workflow, '')) where lifted_at is null do nothing
 returning ${PAUSE}`,
 );
 
@@ -20,8 +23,7 @@ const SET_BEFORE = readStatement(
   `
 select ${PAUSE}
 from ghouls.pauses p
-where p.scope = $1 and p.tenant_id is not distinct from $2::text and p.workflow is not distinct from $3::text
-  and p.lifted_at is null`,
+where ${HOLDS.tenant} = coalesce($1::text, '') and ${HOLDS.workflow} = coalesce($2::text, '') and p.lifted_at is null`,
 );
 
 /** Those of the deployment hold every tenant's runs, and each tenant may know of them. */
@@ -30,7 +32,7 @@ const OF_TENANT = readStatement(
   `
 select ${PAUSE}
 from ghouls.pauses p
-where p.lifted_at is null and (p.tenant_id is null or p.tenant_id = $1)
+where p.lifted_at is null and ${HOLDS.tenant} = any(array[$1::text, ''])
 order by p.at, p.pause_id`,
 );
 
@@ -78,9 +80,10 @@ export async function setPause(
 ): Promise<{ readonly created: boolean; readonly pause: Pause }> {
   const { pauseId, scope, tenantId, workflow, actor, reason } = pause;
   for (let times = 0; times < 5; times += 1) {
-    const [made] = await executor.run(SET, [pauseId, scope, tenantId, workflow, actor, reason]);
+    const columns = [tenantId, workflow, scope, pauseId, actor, reason].map((value) => [value]);
+    const [made] = await executor.run(SET, columns);
     if (made !== undefined) return { created: true, pause: pauseOf(made) };
-    const [before] = await executor.run(SET_BEFORE, [scope, tenantId, workflow]);
+    const [before] = await executor.run(SET_BEFORE, [tenantId, workflow]);
     // An earlier try of this statement may have been committed, and its answer lost.
     if (before !== undefined)
       return { created: rows(before).text("pause_id") === pauseId, pause: pauseOf(before) };

@@ -99,6 +99,8 @@ export async function unpauseRun(
     const r = rows(row);
     const [seq, queue] = [r.numberOrNull("seq"), r.textOrNull("queue")];
     const goesOn = seq !== null && queue !== null && r.boolean("goes_on");
-    return { unpaused: true, status: found, resumption: goesOn ? { ...key, enqueueSeq: seq, queue } : null };
+    const { tenantId, runId } = key;
+    const resumption = goesOn ? { tenantId, runId, enqueueSeq: seq, queue } : null;
+    return { unpaused: true, status: found, resumption };
   });
 }

@@ -36,7 +36,7 @@ comment on table ghouls.pauses is
   'What no worker takes up, beside single runs. A row stays when it has been lifted, and tells who set and who lifted it.';
 comment on column ghouls.pauses.tenant_id is 'Null: in every tenant, so it belongs to the deployment.';
 comment on column ghouls.pauses.workflow is 'Null: every workflow.';
-create unique index pauses_one_set on ghouls.pauses (scope, tenant_id, workflow) nulls not distinct
+create unique index pauses_one_set on ghouls.pauses ((coalesce(tenant_id, '')), (coalesce(workflow, '')))
   where lifted_at is null;
 
 create function ghouls.end_pause() returns trigger
