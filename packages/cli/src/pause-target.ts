@@ -72,7 +72,7 @@ export function meant(id: string | undefined, options: PauseOptions): string | P
       throw usageError("a single run goes by the API", "Leave --database-url out, or pause --all of it.");
     return id;
   }
-  if (inDatabase === (tenant === true))
+  if (inDatabase && tenant === true)
     throw usageError(
       "--tenant has no name",
       "With --database-url there is no token: give the tenant's name.",
