@@ -239,9 +239,8 @@ async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promi
       rows = await deps.ledger.deliveries.unclaimed(refs);
     }
     const skips = new Map(refs.map((ref) => [ref, decideSkip(rows.get(keyOf(ref)))]));
-    await deps.ledger.deliveries.markSkippedAsPaused(
-      refs.filter((ref) => skips.get(ref)?.reason === "paused"),
-    );
+    const paused = refs.filter((ref) => skips.get(ref)?.reason === "paused");
+    if (paused.length > 0) await deps.ledger.deliveries.markSkippedAsPaused(paused);
     return [...skips].map(([ref, skip]) => {
       const { runId, enqueueSeq } = ref;
       deps.log.info("a delivery was skipped", { runId, enqueueSeq, reason: skip.reason });
