@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { openApiDocument } from "@ghouls/api";
-import { PERMISSIONS, type Permission, type Principal } from "@ghouls/core";
+import {
+  BUILT_IN_ROLES,
+  DEPLOYMENT_PERMISSIONS,
+  PERMISSIONS,
+  type Permission,
+  type Principal,
+} from "@ghouls/core";
 import { createFetch, defineConfig } from "ghouls";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
@@ -76,8 +82,9 @@ const wrongSecret = await withChecksum(forged);
 
 function ask({ method, path }: Pick<Route, "method" | "path">, token: string | null, runId = run.runId) {
   const at = path.replace("{id}", runId).replace("{item}", "worker-1").replace("{name}", "paid");
+  const query = method === "DELETE" ? "?reason=by%20a%20test" : "";
   return fetchApi(
-    new Request(`http://127.0.0.1${at}`, {
+    new Request(`http://127.0.0.1${at}${query}`, {
       method,
       headers: {
         "content-type": "application/json",
@@ -91,6 +98,7 @@ function ask({ method, path }: Pick<Route, "method" | "path">, token: string | n
 function bodyOf(path: string): unknown {
   if (path.endsWith("/batch")) return { runs: [{ workflow: "none" }] };
   if (path.endsWith("/runs")) return { workflow: "none" };
+  if (path.endsWith("/pauses")) return { scope: "workflow", workflow: "none", reason: "by a test" };
   if (path.startsWith("/v1/attempts")) return { outcome: "cancelled", reason: "by a test" };
   if (path.endsWith("/decision")) return { verdict: "grant", digest: "of no request" };
   return path.endsWith("/signals/{name}") ? {} : { reason: "by a test" };
@@ -109,7 +117,8 @@ beforeEach(() => {
 });
 
 test("every permission is asked for by a route, and every route but the public ones asks for one", () => {
-  expect(new Set(routes.map(({ needs }) => needs))).toEqual(new Set(PERMISSIONS));
+  const inTheTenant = PERMISSIONS.filter((permission) => !DEPLOYMENT_PERMISSIONS.includes(permission));
+  expect(new Set(routes.map(({ needs }) => needs))).toEqual(new Set(inTheTenant));
   const all = Object.entries(openApiDocument().paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
@@ -170,6 +179,51 @@ describe.each(routes)("$method $path", (route) => {
       expect(row).toBeDefined();
     },
   );
+});
+
+describe("a pause of the whole deployment", () => {
+  const pauses = async (token: string, scope: string) => {
+    const answer = await fetchApi(
+      new Request("http://127.0.0.1/v1/pauses", {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+        body: JSON.stringify({ scope, reason: "by a test" }),
+      }),
+    );
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  };
+  const lifts = (token: string, id: string) =>
+    fetchApi(
+      new Request(`http://127.0.0.1/v1/pauses/${id}?reason=by%20a%20test`, {
+        method: "DELETE",
+        headers: { authorization: `Bearer ${token}` },
+      }),
+    );
+
+  test("is refused to every built-in role of a tenant, and given to a key that has the permission by name", async () => {
+    for (const role of Object.keys(BUILT_IN_ROLES)) {
+      const { text } = await makeKey(db, of({ roles: [role] }));
+      expect(await pauses(text, "all")).toMatchObject({
+        status: 403,
+        body: { type: "urn:ghouls:problem:forbidden" },
+      });
+    }
+    const deployments = await makeKey(db, of({ roles: ["operator"], permissions: ["deployment:pause"] }));
+    const { status, body } = await pauses(deployments.text, "all");
+    expect(status).toBe(200);
+    const { pauseId } = body["pause"] as { pauseId: string };
+    expect((await lifts(admin.text, pauseId)).status).toBe(403);
+    expect((await lifts(foreign.text, pauseId)).status).toBe(403);
+    expect((await lifts(deployments.text, pauseId)).status).toBe(200);
+  });
+
+  test("is not a tenant's own, which that tenant alone lifts", async () => {
+    const { status, body } = await pauses(admin.text, "tenant");
+    expect([status, body]).toMatchObject([200, { created: true, pause: { tenantId: "acme" } }]);
+    const { pauseId } = body["pause"] as { pauseId: string };
+    expect((await lifts(foreign.text, pauseId)).status).toBe(404);
+    expect((await lifts(admin.text, pauseId)).status).toBe(200);
+  });
 });
 
 describe("a key", () => {

@@ -80,6 +80,17 @@ beforeAll(async () => {
     `insert into ghouls.grants (tenant_id, grant_id, name, holder, created_by, created_at)
      select 'tenant-' || n % 7, 'grant-' || n, 'name-' || n % 50, 'user:' || n / 2, 'x', ghouls.clock() from generate_series(1, 20000) as n`,
   );
+  // What was lifted stays; two are set.
+  await db.admin(
+    `insert into ghouls.pauses (pause_id, scope, tenant_id, workflow, actor, reason, at, lifted_at, lifted_by, lift_reason)
+     select gen_random_uuid(), 'workflow', 'tenant-' || n % 7, 'workflow-' || n, 'x', 'y', ghouls.clock(), ghouls.clock(), 'x', 'z'
+     from generate_series(1, 5000) as n`,
+  );
+  await db.admin(
+    `insert into ghouls.pauses (pause_id, scope, tenant_id, workflow, actor, reason, at)
+     values ('${PAUSE_ID}', 'tenant', 'umbrella', null, 'x', 'y', ghouls.clock()), (gen_random_uuid(), 'workflow', 'acme', 'none', 'x', 'y', ghouls.clock())`,
+  );
+  await db.admin("analyze ghouls.pauses");
   await db.admin(
     "analyze ghouls.runs, ghouls.deliveries, ghouls.journal, ghouls.workflows, ghouls.api_keys, ghouls.grants",
   );
@@ -95,6 +106,7 @@ beforeAll(async () => {
   await db.admin("analyze ghouls.reservations");
 });
 
+const PAUSE_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
 const first = (limit: number, ...filter: PlanValue[]) => ["acme", ...START, limit, ...filter];
 const later = (limit: number, ...filter: PlanValue[]) => [
@@ -179,6 +191,19 @@ const cases: readonly Case[] = [
     values: () => [[running.runId], [1], [running.token]],
   },
   { name: "deliveries.unclaimed", rows: 10, values: () => [ids(), ids().map(() => 1)] },
+  { name: "deliveries.mark-skipped-as-paused", rows: 10, values: () => [ids(), ids().map(() => 1)] },
+  { name: "runs.pause", rows: 1, values: () => ["acme", running.runId, "user:ada", "why"] },
+  { name: "runs.unpause", rows: 2, values: () => ["acme", running.runId] },
+  {
+    name: "pauses.set",
+    rows: 1,
+    values: () => [["acme"], ["hello"], ["workflow"], [randomUUID()], ["user:ada"], ["why"]],
+  },
+  { name: "pauses.set-before", rows: 2, values: () => ["umbrella", null] },
+  { name: "pauses.of-tenant", rows: 2, values: () => ["acme"] },
+  { name: "pauses.all", rows: 2, values: () => [100] },
+  { name: "pauses.by-id", rows: 1, values: () => [PAUSE_ID] },
+  { name: "pauses.lift", rows: 1, values: () => [PAUSE_ID, "user:ada", "why"] },
   { name: "deliveries.release", rows: 1, values: () => ["acme", pending.runId, 15, 900] },
   {
     name: "deliveries.settle",
@@ -309,10 +334,11 @@ describe.each(["force_generic_plan", "force_custom_plan"] as const)("with %s", (
     const plan = await explain(application, text, [100], mode);
     expect(plan.scans.filter((scan) => scan.endsWith("in full"))).toEqual([]);
     expect(plan.scans).toContain("deliveries by deliveries_publishable");
-    // A few more for what this file's rolled-back transactions have left in the index.
-    expect(plan.rows).toBeLessThanOrEqual(DUE + 10);
-    // Ten scans of two or three pages each, and three or four pages for the run of each due delivery.
-    expect(plan.pages).toBeLessThan(50 + 8 * DUE);
+    // For each its tenant's only pause, which is another workflow's; a few more for what this file's rolled-back transactions
+    // have left in the index.
+    expect(plan.rows).toBeLessThanOrEqual(2 * DUE + 10);
+    // Ten scans of two or three pages each; three or four pages for the run of each due delivery, and as many for its pauses.
+    expect(plan.pages).toBeLessThan(50 + 12 * DUE);
   });
 });
 
@@ -333,11 +359,13 @@ test("the next look reads one entry of each index, whatever the number of waitin
       "child_ends by child_ends_due",
       "runs by runs_by_deadline",
       "runs by runs_endable",
+      // Whether the run of the first publication is paused.
+      "pauses by pauses_one_set",
     ]),
   );
   // Ten priorities; a few more for what this file's rolled-back transactions have left in the indexes.
   expect(plan.rows).toBeLessThanOrEqual(20);
-  expect(plan.pages).toBeLessThan(120);
+  expect(plan.pages).toBeLessThan(160);
 });
 
 test("a plan test that meets a scan in full says so", async () => {

@@ -24,6 +24,12 @@ const SYSTEM = [
   "keys.page",
   "keys.revoke",
   "ledger.next-look",
+  "pauses.all",
+  "pauses.by-id",
+  "pauses.lift",
+  "pauses.of-tenant",
+  "pauses.set-before",
+  "deliveries.mark-skipped-as-paused",
   "arms.due",
   "arms.run-of-arm",
   "consents.to-look-up",
@@ -145,7 +151,7 @@ test.each(statements.filter((one) => /\bghouls\./.test(one.text) && !one.name.st
 
 test.each(statements)("$name interpolates no value: only words and placeholders", ({ text }) => {
   const literals = [...text.matchAll(/'([^']*)'/g)].map((match) => match[1]);
-  for (const literal of literals) expect(literal).toMatch(/^[A-Za-z_0-9 ]+$/);
+  for (const literal of literals) expect(literal).toMatch(/^[A-Za-z_0-9 ]*$/);
   expect(text).not.toContain("undefined");
   expect(text).not.toContain(";");
 });

@@ -22,8 +22,11 @@ export interface TestDatabase {
 
 let counter = 0;
 
-/** On the server of the whole run, or on another one that has the template. */
-export async function testDatabase(server: TestServer = inject("postgres")): Promise<TestDatabase> {
+/** On the server of the whole run, or on another one that has the template; or a copy of another database, as it is now. */
+export async function testDatabase(
+  server: TestServer = inject("postgres"),
+  template = TEMPLATE,
+): Promise<TestDatabase> {
   const {
     host,
     port,
@@ -38,7 +41,15 @@ export async function testDatabase(server: TestServer = inject("postgres")): Pro
     `postgres://${user}:${password}@${at.host}:${at.port}/${database}`;
   const creator = new pg.Client({ connectionString: url("postgres", adminPassword, "postgres") });
   await creator.connect();
-  await creator.query(`create database ${name} template ${TEMPLATE}`);
+  if (template !== TEMPLATE) {
+    // A copy wants nobody else there; whoever is connects anew.
+    await creator.query(`alter database ${template} allow_connections false`);
+    await creator.query("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1", [
+      template,
+    ]);
+  }
+  await creator.query(`create database ${name} template ${template}`);
+  if (template !== TEMPLATE) await creator.query(`alter database ${template} allow_connections true`);
   await creator.end();
 
   const closers: (() => Promise<void>)[] = [];

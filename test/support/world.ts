@@ -27,6 +27,7 @@ import {
   createAttempts,
   createConsents,
   createControl,
+  createPauses,
   createDirectEgress,
   createKeyAuthority,
   createLedgerGrants,
@@ -58,6 +59,7 @@ export interface World {
   readonly signals: ReturnType<typeof createSignals>;
   readonly attempts: ReturnType<typeof createAttempts>;
   readonly control: ReturnType<typeof createControl>;
+  readonly pauses: ReturnType<typeof createPauses>;
   readonly logged: LogLine[];
   /** Why a worker asked to end its process. */
   readonly exits: string[];
@@ -201,6 +203,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const signals = createSignals({ ledger, codec, ids, publisher, faults });
   const attempts = createAttempts({ ledger, codec, publisher, faults, log });
   const control = createControl({ ledger, publisher, settings: deps.settings });
+  const pauses = createPauses({ ledger, ids });
 
   const deliver: World["deliver"] = (
     bodies,
@@ -224,6 +227,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     signals,
     attempts,
     control,
+    pauses,
     logged,
     exits,
     deps,
@@ -263,7 +267,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       return view;
     },
     reset: async () => {
-      await db.admin("truncate ghouls.runs, ghouls.child_ends cascade");
+      await db.admin("truncate ghouls.runs, ghouls.child_ends, ghouls.pauses cascade");
       for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
         for (const [name, received] of messages) {
           for (const message of received) await queue.delete(name, message.receiptHandle);
@@ -309,8 +313,10 @@ async function receiveAll(queue: QueuePort): Promise<[string, readonly ReceivedM
 }
 
 /** Replaces the ledger's clock by one that a test can move (design.md §3, Time). */
-/** Lets a test move the ledger's clock: `ahead` of the one row of ghouls.test_clock. */
+/** Lets a test move the ledger's clock: `ahead` of the one row of ghouls.test_clock. A copy of such a database has it. */
 export async function movableClock(db: TestDatabase): Promise<void> {
+  const [present] = await db.admin("select to_regclass('ghouls.test_clock') as clock");
+  if (present?.["clock"] !== null) return;
   await db.admin("create table ghouls.test_clock (ahead interval not null)");
   await db.admin("insert into ghouls.test_clock values ('0 seconds')");
   await db.admin("grant select on ghouls.test_clock to public");

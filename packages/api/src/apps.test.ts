@@ -8,6 +8,7 @@ import {
   ABSENT_ID,
   ask,
   CONSENT_ID,
+  PAUSE_ID,
   Fakes,
   ITEM_ID,
   RUN_ID,
@@ -23,7 +24,7 @@ const REASON = JSON.stringify({ reason: "the customer has called" });
 const DECISION = JSON.stringify({ verdict: "grant", digest: "of the request" });
 const SIGNAL = JSON.stringify({ payload: { amount: 1 } });
 
-const WRITES = new Set(["/release", "/cancel", `/items/${ITEM_ID}/resolution`]);
+const WRITES = new Set(["/release", "/cancel", "/pause", "/unpause", `/items/${ITEM_ID}/resolution`]);
 
 /** Every route that needs a token, with what it answers and who may not have it. */
 const SECURED = [
@@ -67,6 +68,38 @@ const SECURED = [
     schema: wire.Cleared,
     refused: "submitter",
   },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/pause`,
+    body: REASON,
+    status: 200,
+    schema: wire.RunPaused,
+    refused: "submitter",
+  },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/unpause`,
+    body: REASON,
+    status: 200,
+    schema: wire.RunUnpaused,
+    refused: "submitter",
+  },
+  {
+    method: "POST",
+    path: "/v1/pauses",
+    body: JSON.stringify({ scope: "workflow", workflow: "hello", reason: "a bad release" }),
+    status: 200,
+    schema: wire.PauseSet,
+    refused: "submitter",
+  },
+  {
+    method: "DELETE",
+    path: `/v1/pauses/${PAUSE_ID}?reason=better`,
+    status: 200,
+    schema: wire.PauseLifted,
+    refused: "submitter",
+  },
+  { method: "GET", path: "/v1/pauses", status: 200, schema: wire.PauseList, refused: "nobody" },
   {
     method: "POST",
     path: `/v1/consents/${CONSENT_ID}/decision`,
@@ -126,7 +159,9 @@ function pathOf(path: string): string {
     ? CONSENT_ID
     : path.startsWith("/v1/attempts")
       ? ATTEMPT_ID
-      : RUN_ID;
+      : path.startsWith("/v1/pauses")
+        ? PAUSE_ID
+        : RUN_ID;
   return path.replace("{id}", id).replace("{item}", ITEM_ID).replace("{name}", "paid");
 }
 
@@ -186,7 +221,7 @@ describe("the table of routes", () => {
       Object.keys(item).map((method) => `${method.toUpperCase()} ${pathOf(path)}`),
     );
     const tested = [
-      ...SECURED.map((route) => `${route.method} ${route.path}`),
+      ...SECURED.map((route) => `${route.method} ${route.path.split("?")[0]}`),
       `POST /v1/attempts/${ATTEMPT_ID}/callback`,
       "GET /healthz",
       "GET /readyz",
@@ -309,26 +344,27 @@ describe("tokens", () => {
 describe("tenants", () => {
   it("gives another tenant's run, an absent one and a malformed id the same 404", async () => {
     const answers = await Promise.all(
-      ["", "/timeline", "/release", "/cancel", `/items/${ITEM_ID}/resolution`].flatMap((suffix) =>
-        [
-          { id: RUN_ID, token: "foreign" },
-          { id: ABSENT_ID, token: "operator" },
-          { id: "not-a-run", token: "operator" },
-          { id: RUN_ID.toUpperCase(), token: "operator" },
-          { id: "%00", token: "operator" },
-          { id: "'%20or%20true", token: "operator" },
-        ].map(async ({ id, token }) => {
-          const response = await app(
-            WRITES.has(suffix)
-              ? ask("POST", `/v1/runs/${id}${suffix}`, {
-                  token,
-                  ...(suffix === "/release" ? {} : { body: REASON }),
-                })
-              : ask("GET", `/v1/runs/${id}${suffix}`, { token }),
-          );
-          expect(response.status).toBe(404);
-          return JSON.stringify(await problem(response));
-        }),
+      ["", "/timeline", "/release", "/cancel", "/pause", "/unpause", `/items/${ITEM_ID}/resolution`].flatMap(
+        (suffix) =>
+          [
+            { id: RUN_ID, token: "foreign" },
+            { id: ABSENT_ID, token: "operator" },
+            { id: "not-a-run", token: "operator" },
+            { id: RUN_ID.toUpperCase(), token: "operator" },
+            { id: "%00", token: "operator" },
+            { id: "'%20or%20true", token: "operator" },
+          ].map(async ({ id, token }) => {
+            const response = await app(
+              WRITES.has(suffix)
+                ? ask("POST", `/v1/runs/${id}${suffix}`, {
+                    token,
+                    ...(suffix === "/release" ? {} : { body: REASON }),
+                  })
+                : ask("GET", `/v1/runs/${id}${suffix}`, { token }),
+            );
+            expect(response.status).toBe(404);
+            return JSON.stringify(await problem(response));
+          }),
       ),
     );
     // One wording for runs, and one for their items.
@@ -345,7 +381,7 @@ describe("tenants", () => {
 });
 
 describe("an act with a reason", () => {
-  it.each(["cancel", `items/${ITEM_ID}/resolution`])(
+  it.each(["cancel", "pause", "unpause", `items/${ITEM_ID}/resolution`])(
     "%s keeps who said it and why, and refuses one without a reason",
     async (path) => {
       expect((await app(ask("POST", `/v1/runs/${RUN_ID}/${path}`, { body: REASON }))).status).toBe(200);
@@ -366,6 +402,42 @@ describe("an act with a reason", () => {
   it("of an item that is not there is the same 404", async () => {
     const response = await app(ask("POST", `/v1/runs/${RUN_ID}/items/worker-9/resolution`, { body: REASON }));
     expect(code(await problem(response))).toBe("not_found");
+  });
+});
+
+describe("a pause", () => {
+  it("names what it holds, and nothing beside that", async () => {
+    const set = (body: object) => app(ask("POST", "/v1/pauses", { body: JSON.stringify(body) }));
+    for (const scope of ["all", "tenant"])
+      expect((await set({ scope, reason: " a leak " })).status).toBe(200);
+    expect(fakes.pauses.acts).toEqual([
+      { subject: "olga", act: { scope: "all", reason: "a leak" } },
+      { subject: "olga", act: { scope: "tenant", reason: "a leak" } },
+    ]);
+    for (const body of [
+      {},
+      { scope: "all" },
+      { scope: "all", reason: "  " },
+      { scope: "run", reason: "x" },
+      { scope: "workflow", reason: "x" },
+      { scope: "workflow", workflow: "../x", reason: "x" },
+      { scope: "all", workflow: "hello", reason: "x" },
+      { scope: "tenant", tenantId: "t2", reason: "x" },
+    ])
+      expect((await set(body)).status, JSON.stringify(body)).toBe(422);
+    expect(fakes.pauses.acts).toHaveLength(2);
+  });
+
+  it("is lifted with a reason, and is another tenant's to nobody", async () => {
+    const lift = (query: string, token = "operator", id: string = PAUSE_ID) =>
+      app(ask("DELETE", `/v1/pauses/${id}${query}`, { token }));
+    for (const query of ["", "?reason=", "?reason=%20", "?reason=x&tenant=t1"])
+      expect((await lift(query)).status, query).toBe(422);
+    const answers = [await lift("?reason=x", "foreign"), await lift("?reason=x", "operator", "none")];
+    expect(answers.map(({ status }) => status)).toEqual([404, 404]);
+    expect(fakes.pauses.acts).toEqual([]);
+    expect((await lift("?reason=all%20is%20well")).status).toBe(200);
+    expect(fakes.pauses.acts).toEqual([{ subject: "olga", act: "all is well" }]);
   });
 });
 

@@ -4,6 +4,7 @@ import type {
   AttemptService,
   ConsentService,
   ControlService,
+  PauseService,
   ReadinessCheck,
   ReadService,
   SignalService,
@@ -13,12 +14,14 @@ import { mountAttempts, mountJobs } from "./attempts.ts";
 import type { EdgeDependencies, FetchHandler } from "./context.ts";
 import { createFrame } from "./frame.ts";
 import { mountControl } from "./control.ts";
+import { mountPauseReads, mountPauses } from "./pauses.ts";
 import { mountConsents, mountWaits } from "./waits.ts";
 import { mountReads } from "./reads.ts";
 
 export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly admission: AdmissionService;
   readonly control: ControlService;
+  readonly pauses: PauseService;
   readonly consents: ConsentService;
   readonly signals: SignalService;
   readonly attempts: AttemptService;
@@ -26,6 +29,7 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
 
 export interface ApiAppDependencies extends EdgeDependencies {
   readonly reads: ReadService;
+  readonly pauses: PauseService;
   readonly consents: ConsentService;
   readonly attempts: AttemptService;
   /** The registered workflows of this build. */
@@ -39,6 +43,7 @@ export function createAdmissionApp(dependencies: AdmissionAppDependencies): Fetc
   return createFrame(dependencies, (app) => {
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
+    mountPauses(app, dependencies);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
   });
@@ -49,6 +54,7 @@ export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
   return createFrame(dependencies, (app) => {
     mountConsents(app, dependencies.consents);
     mountAttempts(app, dependencies.attempts);
+    mountPauseReads(app, dependencies.pauses);
     mountReads(app, dependencies);
   });
 }
@@ -58,10 +64,12 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
   return createFrame(dependencies, (app) => {
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
+    mountPauses(app, dependencies);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
     mountConsents(app, dependencies.consents);
     mountAttempts(app, dependencies.attempts);
+    mountPauseReads(app, dependencies.pauses);
     mountReads(app, dependencies);
   });
 }

@@ -38,7 +38,7 @@ export function mountControl(app: Application, control: ControlService): void {
 }
 
 /** Absent and foreign are told in the same words. */
-function inOneWording(absent: () => GhoulsError): (error: unknown) => never {
+export function inOneWording(absent: () => GhoulsError): (error: unknown) => never {
   return (error) => {
     throw error instanceof GhoulsError && error.code === "not_found" ? absent() : error;
   };

@@ -3,6 +3,7 @@ import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
 import { ATTEMPT_ROUTES, JOB_ROUTES, TOKEN_HEADER } from "./attempt-routes.ts";
 import { BEARER_SCHEME, CALLBACK } from "./define-route.ts";
+import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
 import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
 
@@ -26,10 +27,12 @@ export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"
   for (const route of [
     ...ADMISSION_ROUTES,
     ...CONTROL_ROUTES,
+    ...PAUSE_ROUTES,
     ...WAIT_ROUTES,
     ...JOB_ROUTES,
     ...CONSENT_ROUTES,
     ...ATTEMPT_ROUTES,
+    ...PAUSE_READ_ROUTES,
     ...READ_ROUTES,
   ]) {
     // The registry copies every field that it does not know into the document.

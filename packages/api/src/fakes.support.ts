@@ -16,6 +16,7 @@ import type {
   ConsentFilter,
   ConsentService,
   ControlService,
+  PauseService,
   ReadinessCheck,
   ReadService,
   RunFilter,
@@ -69,6 +70,7 @@ const VIEW: wire.RunView = {
   attention: null,
   quarantine: null,
   pausedAt: null,
+  pauses: [],
   deadlineAt: null,
   createdAt: AT,
   startsAt: null,
@@ -137,11 +139,54 @@ class FakeControl implements ControlService {
     return { runId, cleared: true, status: "QUEUED" };
   }
 
+  async pause(principal: Principal, runId: string, reason: string): Promise<wire.RunPaused> {
+    this.#check(principal, runId);
+    this.acts.push({ subject: principal.subject, act: "pause", reason });
+    return { runId, paused: true, status: "QUEUED", pauses: [] };
+  }
+
+  async unpause(principal: Principal, runId: string, reason: string): Promise<wire.RunUnpaused> {
+    this.#check(principal, runId);
+    this.acts.push({ subject: principal.subject, act: "unpause", reason });
+    return { runId, unpaused: true, status: "QUEUED", pauses: [] };
+  }
+
   async resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved> {
     this.#check(principal, runId);
     if (item !== ITEM_ID) throw new GhoulsError("not_found", "No such item.");
     this.acts.push({ subject: principal.subject, act: `resolve ${item}`, reason });
     return { runId, item, openItems: 0, status: "CANCELLED" };
+  }
+}
+
+export const PAUSE_ID = "5f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f3";
+const PAUSE: wire.PauseView = {
+  pauseId: PAUSE_ID,
+  scope: "tenant",
+  tenantId: "t1",
+  workflow: null,
+  by: "olga",
+  reason: "a leak",
+  at: AT,
+};
+
+class FakePauses implements PauseService {
+  readonly acts: { subject: string; act: unknown }[] = [];
+
+  async list(tenantId: string): Promise<wire.PauseList> {
+    return { pauses: tenantId === "t1" ? [PAUSE] : [] };
+  }
+
+  async set(caller: Caller, request: wire.PauseRequest): Promise<wire.PauseSet> {
+    this.acts.push({ subject: caller.subject, act: request });
+    return { created: true, pause: PAUSE };
+  }
+
+  async lift(caller: Caller, pauseId: string, reason: string): Promise<wire.PauseLifted> {
+    if (pauseId !== PAUSE_ID || caller.tenantId !== "t1")
+      throw new GhoulsError("not_found", "Nothing there.");
+    this.acts.push({ subject: caller.subject, act: reason });
+    return { lifted: true, pause: PAUSE };
   }
 }
 
@@ -299,6 +344,7 @@ export interface LogLine {
 export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
   readonly admission = new FakeAdmission();
   readonly control = new FakeControl();
+  readonly pauses = new FakePauses();
   readonly consents = new FakeConsents();
   readonly signals = new FakeSignals();
   readonly attempts = new FakeAttempts();

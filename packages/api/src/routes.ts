@@ -1,6 +1,7 @@
 import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { ATTEMPT_ROUTES, JOB_ROUTES } from "./attempt-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
+import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
 import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
 
@@ -9,8 +10,11 @@ import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
  * function that has it.
  */
 export const ROUTE_KEYS = {
-  admission: keysOf([...ADMISSION_ROUTES, ...CONTROL_ROUTES, ...WAIT_ROUTES, ...JOB_ROUTES]),
-  api: [...keysOf([...CONSENT_ROUTES, ...ATTEMPT_ROUTES, ...READ_ROUTES]), "GET /openapi.json"],
+  admission: keysOf([...ADMISSION_ROUTES, ...CONTROL_ROUTES, ...PAUSE_ROUTES, ...WAIT_ROUTES, ...JOB_ROUTES]),
+  api: [
+    ...keysOf([...CONSENT_ROUTES, ...ATTEMPT_ROUTES, ...PAUSE_READ_ROUTES, ...READ_ROUTES]),
+    "GET /openapi.json",
+  ],
 } as const;
 
 function keysOf(routes: readonly { readonly method: string; readonly path: string }[]): string[] {

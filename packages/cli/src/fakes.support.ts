@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { wire } from "@ghouls/core";
 import { onTestFinished } from "vitest";
 import type { Io } from "./io.ts";
 import { run } from "./program.ts";
@@ -40,6 +41,7 @@ export const SUMMARY = {
   attention: null as { reason: string; at: string } | null,
   quarantine: null,
   pausedAt: null,
+  pauses: [] as wire.HeldBy[],
   deadlineAt: null,
   createdAt: AT,
   startsAt: null,

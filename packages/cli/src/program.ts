@@ -14,6 +14,8 @@ import { addInfra } from "./commands/infra.ts";
 import { addInit } from "./commands/init.ts";
 import { addKeys } from "./commands/keys.ts";
 import { addMigrate } from "./commands/migrate.ts";
+import { addPause, addUnpause } from "./commands/pause.ts";
+import { addPauses } from "./commands/pauses.ts";
 import { addRelease } from "./commands/release.ts";
 import { addResolve } from "./commands/resolve.ts";
 import { addRuns } from "./commands/runs.ts";
@@ -44,6 +46,9 @@ const COMMANDS = [
   addAttempts,
   addSignal,
   addCancel,
+  addPause,
+  addUnpause,
+  addPauses,
   addClear,
   addResolve,
   addDoctor,

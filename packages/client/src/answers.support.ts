@@ -36,6 +36,7 @@ export function viewOf(status: string) {
     attention: null,
     quarantine: null,
     pausedAt: null,
+    pauses: [],
     deadlineAt: null,
     createdAt: AT,
     startsAt: null,

@@ -160,6 +160,41 @@ describe("answers that are not ours", () => {
   });
 });
 
+describe("pauses", () => {
+  it("send a reason, and take what the API answers", async () => {
+    const client = clientOf();
+    const held = { scope: "run", pauseId: null, by: "olga", reason: "a leak", at: AT } as const;
+    const paused = { runId: RUN_ID, paused: true, status: "QUEUED", pauses: [held] };
+    const unpaused = { runId: RUN_ID, unpaused: true, status: "QUEUED", pauses: [] };
+    const pause = {
+      pauseId: "p1",
+      scope: "tenant",
+      tenantId: "t1",
+      workflow: null,
+      by: "olga",
+      reason: "a leak",
+      at: AT,
+    } as const;
+    answers = [json(paused)];
+    expect(await client.pause(RUN_ID, "a leak")).toEqual(paused);
+    answers = [json(unpaused)];
+    expect(await client.unpause(RUN_ID, "mended")).toEqual(unpaused);
+    answers = [json({ created: true, pause })];
+    expect(await client.setPause({ scope: "tenant", reason: "a leak" })).toEqual({ created: true, pause });
+    answers = [json({ lifted: true, pause })];
+    expect(await client.liftPause("../p1", "a & b")).toEqual({ lifted: true, pause });
+    answers = [json({ pauses: [pause] })];
+    expect(await client.listPauses()).toEqual({ pauses: [pause] });
+    expect(seen.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ["POST", `/v1/runs/${RUN_ID}/pause`, '{"reason":"a leak"}'],
+      ["POST", `/v1/runs/${RUN_ID}/unpause`, '{"reason":"mended"}'],
+      ["POST", "/v1/pauses", '{"scope":"tenant","reason":"a leak"}'],
+      ["DELETE", "/v1/pauses/..%2Fp1?reason=a+%26+b", ""],
+      ["GET", "/v1/pauses", ""],
+    ]);
+  });
+});
+
 describe("reads", () => {
   it("send filters as the API takes them, and ids that cannot leave their place in the path", async () => {
     const client = clientOf();

@@ -56,6 +56,16 @@ export interface GhoulsClient {
    * where there was neither.
    */
   clear(runId: string, reason: string, options?: CallOptions): Promise<wire.Cleared>;
+  /** Pauses a run, with a reason that is kept. `paused` is false where it was before, or is ending or has ended. */
+  pause(runId: string, reason: string, options?: CallOptions): Promise<wire.RunPaused>;
+  /** Ends the pause of a run. `unpaused` is false where it had none; `pauses` has what holds it still. */
+  unpause(runId: string, reason: string, options?: CallOptions): Promise<wire.RunUnpaused>;
+  /** Pauses the tenant of the token, a workflow in it, or everything. `created` is false where that was paused before. */
+  setPause(request: wire.PauseRequest, options?: CallOptions): Promise<wire.PauseSet>;
+  /** Lifts a pause, with a reason that is kept. `lifted` is false where it had been lifted before. */
+  liftPause(pauseId: string, reason: string, options?: CallOptions): Promise<wire.PauseLifted>;
+  /** The pauses that hold the tenant's runs, beside those of single runs. */
+  listPauses(options?: CallOptions): Promise<wire.PauseList>;
   /**
    * Sends a signal to a run. Where no answer comes it asks again under the same key, so that the run gets it once.
    * @param payload any JSON; undefined for none
@@ -100,6 +110,7 @@ export function createClient(options: ClientOptions): GhoulsClient {
   const client: GhoulsClient = {
     ...writes(call),
     ...reads(call),
+    ...pauses(call),
     ...waits(call),
     ...jobs(call),
     async waitForRun(runId, { pollMs = 1_000, signal } = {}) {
@@ -172,6 +183,40 @@ function writes(
         body: { reason },
         signal,
       }),
+  };
+}
+
+function pauses(
+  call: Transport,
+): Pick<GhoulsClient, "pause" | "unpause" | "setPause" | "liftPause" | "listPauses"> {
+  return {
+    pause: (runId, reason, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: pathOf(runId, "/pause"),
+        schema: wire.RunPaused,
+        body: { reason },
+        signal,
+      }),
+    unpause: (runId, reason, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: pathOf(runId, "/unpause"),
+        schema: wire.RunUnpaused,
+        body: { reason },
+        signal,
+      }),
+    setPause: (request, { signal } = {}) =>
+      call({ method: "POST", path: "/v1/pauses", schema: wire.PauseSet, body: request, signal }),
+    liftPause: (pauseId, reason, { signal } = {}) =>
+      call({
+        method: "DELETE",
+        path: `/v1/pauses/${encodeURIComponent(pauseId)}?${new URLSearchParams({ reason }).toString()}`,
+        schema: wire.PauseLifted,
+        signal,
+      }),
+    listPauses: ({ signal } = {}) =>
+      call({ method: "GET", path: "/v1/pauses", schema: wire.PauseList, signal }),
   };
 }
 

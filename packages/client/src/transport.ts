@@ -25,7 +25,7 @@ interface Schema<T> {
 }
 
 interface Call<T> {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** Path below the base, with its query. */
   readonly path: string;
   readonly schema: Schema<T>;

@@ -1,6 +1,6 @@
 /**
- * What a caller may be allowed to do, by noun. Closed: each is asked for by a route of the API, and a test finds one that is
- * not. Whoever adds a route with an act of its own adds its permission here, and to the roles that are to have it.
+ * What a caller may be allowed to do, by noun. Closed: each is asked for by a route of the API, or by what a route's body
+ * names, and a test finds one that is not. Whoever adds a route with an act of its own adds its permission here, and to the roles that are to have it.
  */
 export const PERMISSIONS = [
   "runs:submit",
@@ -9,21 +9,26 @@ export const PERMISSIONS = [
   "runs:cancel",
   "runs:resolve",
   "runs:clear",
+  "runs:pause",
   "signals:send",
   "consents:read",
   "consents:decide",
   "attempts:read",
   "attempts:resolve",
   "workflows:read",
+  "deployment:pause",
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
+
+/** What reaches beyond the caller's own tenant. No built-in role has it: a key gets it by name, from whoever owns the schema. */
+export const DEPLOYMENT_PERMISSIONS: readonly Permission[] = ["deployment:pause"];
 
 /** Permissions by the name of a role. A role that is not listed is a name and nothing more. */
 export type RoleTable = Readonly<Record<string, readonly Permission[]>>;
 
 /** Roles that mean the same in every deployment. A configuration adds others. */
 export const BUILT_IN_ROLES = {
-  admin: PERMISSIONS,
+  admin: PERMISSIONS.filter((permission) => !DEPLOYMENT_PERMISSIONS.includes(permission)),
   operator: [
     "runs:submit",
     "runs:read",
@@ -31,6 +36,7 @@ export const BUILT_IN_ROLES = {
     "runs:cancel",
     "runs:resolve",
     "runs:clear",
+    "runs:pause",
     "signals:send",
     "consents:read",
     "attempts:read",

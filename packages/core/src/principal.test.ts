@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { BUILT_IN_ROLES, PERMISSIONS, permissionsOf } from "./permissions.ts";
+import { BUILT_IN_ROLES, DEPLOYMENT_PERMISSIONS, PERMISSIONS, permissionsOf } from "./permissions.ts";
 import { callerOf, principalIssues } from "./principal.ts";
 
 describe("permissions", () => {
@@ -7,7 +7,7 @@ describe("permissions", () => {
     permissionsOf({ roles, ...(permissions === undefined ? {} : { permissions }) }, table);
 
   test("are those of all roles and one's own, each once and in the list's order", () => {
-    expect(of(["admin", "viewer"])).toEqual(PERMISSIONS);
+    expect(of(["admin", "viewer"], [...DEPLOYMENT_PERMISSIONS])).toEqual(PERMISSIONS);
     expect(of(["viewer"], ["runs:cancel", "runs:read"])).toEqual([
       "runs:read",
       "runs:cancel",
@@ -17,6 +17,13 @@ describe("permissions", () => {
     ]);
     expect(of([], ["runs:submit"])).toEqual(["runs:submit"]);
     expect(of(["decider"])).not.toContain("runs:submit");
+  });
+
+  test("that reach beyond a tenant come with no built-in role, and with their own name alone", () => {
+    expect(DEPLOYMENT_PERMISSIONS).toEqual(["deployment:pause"]);
+    const given = of(Object.keys(BUILT_IN_ROLES));
+    expect(given).toEqual(PERMISSIONS.filter((one) => !DEPLOYMENT_PERMISSIONS.includes(one)));
+    expect(of([], ["deployment:pause"])).toEqual(["deployment:pause"]);
   });
 
   test.each(["legal", "constructor", "__proto__", "toString", "", "Operator", "operator "])(

@@ -27,13 +27,21 @@ export interface Run {
   readonly errorCode: string | null;
   readonly attention: Attention | null;
   readonly quarantine: Attention | null;
-  readonly pausedAt: Date | null;
+  /** Its own; a pause of its workflow, its tenant or of all stands elsewhere. */
+  readonly pause: PauseWord | null;
   readonly deadlineAt: Date | null;
   readonly createdAt: Date;
   /** When its code starts: a delayed start, a release, or a start anew by `ctx.restart`; null: at once. */
   readonly startsAt: Date | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
+}
+
+/** Who has paused something, why and when. */
+export interface PauseWord {
+  readonly by: string;
+  readonly reason: string;
+  readonly at: Date;
 }
 
 /** A reason that asks for a person, and since when. */

@@ -51,6 +51,12 @@ describe("a message is deleted only where the committed state proves it useless"
     ],
     ["one that another transaction is moving", {}, "contended", 2],
     [
+      "a contain delivery, which no pause holds",
+      { runStatus: "FAILING", cause: "contain", paused: true, dueInSeconds: 9 },
+      "early",
+      9,
+    ],
+    [
       "a claim of a quarantined run",
       { deliveryStatus: "CLAIMED", quarantined: true, leaseEndsInSeconds: 60 },
       "claimed",

@@ -8,6 +8,7 @@ export interface UnclaimedDelivery {
   readonly cause: DeliveryCause;
   readonly currentSeq: number;
   readonly seq: number;
+  /** By a pause of its run, its workflow, its tenant or of all. */
   readonly paused: boolean;
   readonly quarantined: boolean;
   /** Seconds until it is due; 0 or less where it is due. */
@@ -67,7 +68,7 @@ export function decideSkip(row: UnclaimedDelivery | undefined): Skip {
   }
   if (row.deliveryStatus === "HELD") return back("held", 30);
   if (row.quarantined) return gone("quarantined");
-  if (row.paused) return gone("paused");
+  if (row.paused && row.cause !== "contain") return gone("paused");
   if (row.runStatus !== "QUEUED" && row.cause !== "contain") return back("ending", 30);
   if (row.dueInSeconds > 0) return back("early", row.dueInSeconds);
   // Claimable by what this read sees: another transaction moved it between the claim and this read.

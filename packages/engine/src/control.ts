@@ -3,6 +3,7 @@ import type { Ledger } from "@ghouls/ledger";
 import { underWay } from "./attempts.ts";
 import type { Publisher } from "./admission/publisher.ts";
 import { itemId } from "./items.ts";
+import { heldBy } from "./pauses.ts";
 import type { ControlService } from "./services.ts";
 
 export interface ControlOptions {
@@ -15,6 +16,11 @@ export interface ControlOptions {
 export function createControl({ ledger, publisher, settings }: ControlOptions): ControlService {
   const openItem = async (key: Parameters<Ledger["items"]["ofRun"]>[0], item: string) =>
     (await ledger.items.ofRun(key)).find((one) => one.acknowledgedAt === null && itemId(one) === item);
+  const pausesOf = async (key: Parameters<Ledger["runs"]["get"]>[0]) => {
+    const [run, pauses] = await Promise.all([ledger.runs.get(key), ledger.pauses.ofTenant(key.tenantId)]);
+    if (run === null) throw absent();
+    return heldBy(run, pauses);
+  };
   return {
     cancel: async (principal, runId, reason) => {
       if (!isRunId(runId)) throw absent();
@@ -38,6 +44,24 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
       if (answer === null) throw absent();
       if (answer.resumption !== null) await publisher.publish(answer.resumption);
       return { runId, cleared: answer.cleared, status: answer.status };
+    },
+
+    pause: async (principal, runId, reason) => {
+      if (!isRunId(runId)) throw absent();
+      const key = { tenantId: principal.tenantId, runId };
+      const answer = await ledger.runs.pause(key, { actor: principal.subject, reason });
+      if (answer === null) throw absent();
+      return { runId, ...answer, pauses: await pausesOf(key) };
+    },
+
+    unpause: async (principal, runId, reason) => {
+      if (!isRunId(runId)) throw absent();
+      const key = { tenantId: principal.tenantId, runId };
+      const answer = await ledger.runs.unpause(key, { actor: principal.subject, reason });
+      if (answer === null) throw absent();
+      const { unpaused, status, resumption } = answer;
+      if (resumption !== null) await publisher.publish(resumption);
+      return { runId, unpaused, status, pauses: await pausesOf(key) };
     },
 
     resolve: async (principal, runId, item, reason) => {

@@ -1,4 +1,4 @@
-import type { Codec, Run, RunFailure, wire } from "@ghouls/core";
+import type { Codec, Pause, Run, RunFailure, wire } from "@ghouls/core";
 import { isRunId } from "@ghouls/core";
 import type {
   ContainmentItem,
@@ -10,6 +10,7 @@ import type {
   StoredRun,
 } from "@ghouls/ledger";
 import { itemView } from "./items.ts";
+import { heldBy } from "./pauses.ts";
 import type { ReadService } from "./services.ts";
 
 /** What people and programs read of a tenant's runs; bodies come back through the codec. */
@@ -21,17 +22,21 @@ export function createReads(options: { readonly ledger: Ledger; readonly codec: 
       const run = await ledger.runs.get({ tenantId, runId });
       if (run === null) return undefined;
       const key = { tenantId, runId };
-      const [items, arms, reservations] = await Promise.all([
+      const [items, arms, reservations, pauses] = await Promise.all([
         ledger.items.ofRun(key),
         ledger.arms.openOfRun(key),
         ledger.reservations.ofRun(key),
+        ledger.pauses.ofTenant(tenantId),
       ]);
-      return viewOf(run, { items, arms, reservations }, codec);
+      return viewOf(run, { items, arms, reservations, pauses }, codec);
     },
 
     listRuns: async (tenantId, filter, page) => {
-      const { runs, nextCursor } = await ledger.runs.page(tenantId, filter, page);
-      return { runs: runs.map(summaryOf), nextCursor };
+      const [{ runs, nextCursor }, pauses] = await Promise.all([
+        ledger.runs.page(tenantId, filter, page),
+        ledger.pauses.ofTenant(tenantId),
+      ]);
+      return { runs: runs.map((run) => summaryOf(run, pauses)), nextCursor };
     },
 
     getTimeline: async (tenantId, runId) => {
@@ -50,7 +55,7 @@ export function createReads(options: { readonly ledger: Ledger; readonly codec: 
 
 const iso = (time: Date | null): string | null => time?.toISOString() ?? null;
 
-function summaryOf(run: Run): wire.RunSummary {
+function summaryOf(run: Run, pauses: readonly Pause[]): wire.RunSummary {
   const flag = (value: Run["attention"]) =>
     value === null ? null : { reason: value.reason, at: value.at.toISOString() };
   return {
@@ -68,7 +73,8 @@ function summaryOf(run: Run): wire.RunSummary {
     errorCode: run.errorCode,
     attention: flag(run.attention),
     quarantine: flag(run.quarantine),
-    pausedAt: iso(run.pausedAt),
+    pausedAt: iso(run.pause?.at ?? null),
+    pauses: heldBy(run, pauses),
     deadlineAt: iso(run.deadlineAt),
     createdAt: run.createdAt.toISOString(),
     startsAt: iso(run.startsAt),
@@ -83,6 +89,7 @@ async function viewOf(
     readonly items: readonly ContainmentItem[];
     readonly arms: readonly OpenArm[];
     readonly reservations: readonly Reservation[];
+    readonly pauses: readonly Pause[];
   },
   codec: Codec,
 ): Promise<wire.RunView> {
@@ -90,7 +97,7 @@ async function viewOf(
   const read = async (stored: string | null, kind: "input" | "output" | "error"): Promise<unknown> =>
     stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
   return {
-    ...summaryOf(run),
+    ...summaryOf(run, open.pauses),
     waits: open.arms.map(({ call: { kind, name, scope }, dueAt, consentId, attemptId, childRunId }) => ({
       kind,
       name,

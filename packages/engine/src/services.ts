@@ -1,4 +1,4 @@
-import type { AttemptStatus, ConsentStatus, JobReport, Principal, Verdict, wire } from "@ghouls/core";
+import type { AttemptStatus, Caller, ConsentStatus, JobReport, Principal, Verdict, wire } from "@ghouls/core";
 
 /** What the edges call. A handler parses, calls one of these and shapes the reply. */
 
@@ -45,10 +45,36 @@ export interface ControlService {
    */
   clear(principal: Principal, runId: string, reason: string): Promise<wire.Cleared>;
   /**
+   * Pauses a run: nothing of it is taken up, and whoever carries it lets go of it between two steps. Of a run that is paused,
+   * is ending or has ended it is a no-op that says so.
+   * @throws GhoulsError not_found
+   */
+  pause(principal: Principal, runId: string, reason: string): Promise<wire.RunPaused>;
+  /**
+   * Ends the pause of a run; it goes on unless another one holds it.
+   * @throws GhoulsError not_found
+   */
+  unpause(principal: Principal, runId: string, reason: string): Promise<wire.RunUnpaused>;
+  /**
    * An operator's audited word that an item is settled.
    * @throws GhoulsError not_found (no such run, or no such open item), attempt_under_way (the job of the item may still be sent), child_open (the item is a child's)
    */
   resolve(principal: Principal, runId: string, item: string, reason: string): Promise<wire.Resolved>;
+}
+
+export interface PauseService {
+  /** Those that hold runs of the tenant, the deployment's among them. */
+  list(tenantId: string): Promise<wire.PauseList>;
+  /**
+   * Pauses the caller's tenant, a workflow in it, or all runs of the deployment.
+   * @throws GhoulsError forbidden (all of them, without the permission for that), ledger_unavailable
+   */
+  set(caller: Caller, request: wire.PauseRequest): Promise<wire.PauseSet>;
+  /**
+   * Lifts a pause: what it held is published anew.
+   * @throws GhoulsError not_found, forbidden (it is the deployment's)
+   */
+  lift(caller: Caller, pauseId: string, reason: string): Promise<wire.PauseLifted>;
 }
 
 export interface ConsentFilter {

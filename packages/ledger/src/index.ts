@@ -40,6 +40,8 @@ export type { OpenArm, StoredRetry } from "./waits/arms.ts";
 export type { NewAttempt, NewConsent } from "./waits/owners.ts";
 export type { ParkAnswer, Standing } from "./waits/parks.ts";
 export type { ClearAnswer } from "./containment/quarantines.ts";
+export type { NewPause } from "./pauses/pauses.ts";
+export type { RunPauseAnswer, RunUnpauseAnswer } from "./pauses/run-pauses.ts";
 export type { StrandedRun } from "./pinned.ts";
 export type { RepinAnswer } from "./repins.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";

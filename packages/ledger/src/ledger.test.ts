@@ -18,6 +18,8 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "runs.clearAbsenceIfClaimed": "keeps: a claim is open",
   "runs.cancel": "opens",
   "runs.clearQuarantine": "opens",
+  "runs.pause": "keeps: it closes work, and opens none",
+  "runs.unpause": "opens",
   "runs.openOfPins": "reads",
   "runs.stranded": "reads",
   "runs.repinIfUnclaimed": "keeps: what is open for the run stays open, and stays due when it was",
@@ -36,6 +38,7 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
     "keeps: the delivery is PENDING, and its next publication moves to a later time",
   "deliveries.markPublicationFailed":
     "keeps: whoever publishes has opened the delivery just now, or is the reconciler, which looks again afterwards",
+  "deliveries.markSkippedAsPaused": "opens",
   "deliveries.settleContainIfClaimed": "keeps: a claim is open, and the items of its run have a next look",
   "deliveries.beatIfClaimed": "keeps: a claim is open, and its lease moves to a later time",
   "deliveries.yieldStandingIfClaimed":
@@ -122,6 +125,11 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "grants.page": "reads",
   "grants.create": "keeps: it belongs to a grant and to no run",
   "grants.revoke": "keeps: it belongs to a grant and to no run",
+  "pauses.set": "keeps: it closes work, and opens none",
+  "pauses.lift": "opens",
+  "pauses.get": "reads",
+  "pauses.ofTenant": "reads",
+  "pauses.all": "reads",
   nextLook: "reads",
   doctor: "reads",
   schemaVersion: "reads",

@@ -27,6 +27,8 @@ import * as claims from "./hops/claims.ts";
 import * as journal from "./hops/journal.ts";
 import { readNextLook } from "./next-look.ts";
 import * as parks from "./waits/parks.ts";
+import * as pauses from "./pauses/pauses.ts";
+import * as runPauses from "./pauses/run-pauses.ts";
 import * as pinned from "./pinned.ts";
 import * as publications from "./hops/publications.ts";
 import * as quarantines from "./containment/quarantines.ts";
@@ -111,6 +113,8 @@ export function openLedger(options: LedgerOptions) {
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
       clearQuarantine: opening(database, beforeOpening, quarantines.clearQuarantine),
+      pause: bind(database, runPauses.pauseRun),
+      unpause: opening(database, beforeOpening, runPauses.unpauseRun),
       overdue: bind(database, deadlines.readOverdueRuns),
       failOverdue: bind(database, deadlines.failOverdueRun),
       restartIfClaimed: bind(database, restarts.restartIfClaimed),
@@ -127,6 +131,7 @@ export function openLedger(options: LedgerOptions) {
       duePublications: bind(database, publications.readDuePublications),
       markPublished: bind(database, publications.markPublished),
       markPublicationFailed: bind(database, publications.markPublicationFailed),
+      markSkippedAsPaused: opening(database, beforeOpening, publications.markSkippedAsPaused),
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
       beatIfClaimed: bind(database, beats.beatIfClaimed),
       parkIfClaimed: bind(database, parks.parkIfClaimed),
@@ -243,6 +248,14 @@ export function openLedger(options: LedgerOptions) {
       /** For the role that owns the schema, as is `revoke`. */
       create: bind(database, grants.createGrant),
       revoke: bind(database, grants.revokeGrant),
+    },
+    /** Of a tenant, of a workflow, or of everything; a run's own is among `runs`. */
+    pauses: {
+      set: bind(database, pauses.setPause),
+      lift: opening(database, beforeOpening, pauses.liftPause),
+      get: bind(database, pauses.readPause),
+      ofTenant: bind(database, pauses.readPausesOfTenant),
+      all: bind(database, pauses.readPauses),
     },
     nextLook: bind(database, readNextLook),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */

@@ -4,6 +4,7 @@ import type { Executor } from "./connection/database.ts";
 import { DEADLINE_STATES, NOT_HELD } from "./waits/deadlines.ts";
 import { ENDING_STATES } from "./sql/fence.ts";
 import { PARKED_STATES } from "./waits/resumptions.ts";
+import { notPaused } from "./sql/paused.ts";
 import { rows } from "./sql/rows.ts";
 import { readStatement } from "./sql/statement.ts";
 
@@ -30,7 +31,7 @@ from (
     from ghouls.deliveries d
     join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
     where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at is not null
-      and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.paused_at is null and run.quarantined_at is null)
+      and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.quarantined_at is null and ${notPaused("run")})
         or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_STATES)})
           and (run.quarantined_at is null or run.status = 'CANCELLING')))
     order by d.next_publication_at

@@ -5,6 +5,7 @@ import type {
   DeliveryCause,
   DeliveryOutcome,
   DeliveryStatus,
+  PauseWord,
   Run,
   RunStatus,
 } from "@ghouls/core";
@@ -14,7 +15,7 @@ import { readStatement } from "./sql/statement.ts";
 
 const RUN = `run.tenant_id, run.run_id, run.parent_run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
   run.queue, run.priority, run.agent, run.requested_by, run.status, run.enqueue_seq, run.journal_length, run.error_code,
-  run.attention_reason, run.attention_at, run.quarantine_reason, run.quarantined_at, run.paused_at, run.deadline_at, run.starts_at,
+  run.attention_reason, run.attention_at, run.quarantine_reason, run.quarantined_at, run.paused_at, run.paused_by, run.pause_reason, run.deadline_at, run.starts_at,
   run.created_at, run.started_at, run.finished_at`;
 
 const GET = readStatement(
@@ -218,7 +219,7 @@ function runOf(r: RowOf): Run {
     errorCode: r.textOrNull("error_code"),
     attention: flag(r, "attention_reason", "attention_at"),
     quarantine: flag(r, "quarantine_reason", "quarantined_at"),
-    pausedAt: r.dateOrNull("paused_at"),
+    pause: pauseOf(r),
     deadlineAt: r.dateOrNull("deadline_at"),
     createdAt: r.date("created_at"),
     startsAt: r.dateOrNull("starts_at"),
@@ -231,4 +232,12 @@ function flag(r: RowOf, reason: string, at: string): Attention | null {
   const text = r.textOrNull(reason);
   const when = r.dateOrNull(at);
   return text === null || when === null ? null : { reason: text, at: when };
+}
+
+/** Whoever has paused it by hand, in SQL, may have left no word. */
+function pauseOf(r: RowOf): PauseWord | null {
+  const at = r.dateOrNull("paused_at");
+  return at === null
+    ? null
+    : { by: r.textOrNull("paused_by") ?? "unknown", reason: r.textOrNull("pause_reason") ?? "", at };
 }

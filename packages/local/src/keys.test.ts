@@ -32,7 +32,7 @@ test("three keys are made, each for its own role, and a restart makes no others"
     expect(keys.find(({ keyId }) => keyId === idOf(text))).toMatchObject({
       subject: role,
       roles: [role],
-      permissions: [],
+      permissions: role === "operator" ? ["deployment:pause"] : [],
       createdBy: "ghouls dev",
       expiresAt: null,
     });

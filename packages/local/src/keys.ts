@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { API_KEY_BYTES, mintApiKey, parseApiKey, type NewApiKey } from "@ghouls/core";
+import { API_KEY_BYTES, DEPLOYMENT_PERMISSIONS, mintApiKey, parseApiKey, type NewApiKey } from "@ghouls/core";
 import { DEV_TENANT } from "./child-environment.ts";
 import { readIfThere, writeAtomically } from "./files.ts";
 import type { KeyMaker } from "./parts.ts";
@@ -37,7 +37,8 @@ async function put(file: string, keys: Keys, ledger: KeyMaker): Promise<readonly
       digest: keys[subject].digest,
       subject,
       roles: [subject],
-      permissions: [],
+      // Nobody else operates this machine.
+      permissions: subject === "operator" ? DEPLOYMENT_PERMISSIONS : [],
       createdBy: "ghouls dev",
       expiresInMs: null,
     })),

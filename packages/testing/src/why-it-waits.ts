@@ -16,6 +16,10 @@ export function whyItWaits(view: wire.RunView, about: Circumstances): string {
     ...(view.quarantine === null
       ? []
       : [`the end of its quarantine (${view.quarantine.reason}); end it with run.clear("…")`]),
+    ...view.pauses.map(
+      ({ scope, by, reason }) =>
+        `the end of a pause of ${scope === "run" ? "the run" : scope} by ${by} (${reason})`,
+    ),
     ...view.waits.map((wait) => inWords(wait, about)),
     ...view.containment
       .filter(({ acknowledgedAt }) => acknowledgedAt === null)

@@ -5,6 +5,7 @@ import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { pageOf, tellMore, withPage, type PageOptions } from "../paging.ts";
+import { heldBy } from "../pause-target.ts";
 import { jsonText, table } from "../printable.ts";
 
 type Status = wire.RunSummary["status"];
@@ -38,14 +39,17 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
     io.out(`${jsonText(page)}\n`);
     return EXIT.ok;
   }
+  const anyPaused = page.runs.some(({ pauses }) => pauses.length > 0);
   const rows = page.runs.map((run) => [
     run.attention === null && run.quarantine === null ? run.status : `${run.status} !`,
     `${run.workflow.name}@${run.workflow.version}`,
     run.runId,
     run.createdAt,
     String(run.steps),
+    ...(anyPaused ? [run.pauses.map(heldBy).join("; ")] : []),
   ]);
-  io.out(table(["STATUS", "WORKFLOW", "ID", "CREATED", "STEPS"], rows));
+  const heading = ["STATUS", "WORKFLOW", "ID", "CREATED", "STEPS"];
+  io.out(table(anyPaused ? [...heading, "PAUSED"] : heading, rows));
   tellMore(io, page);
   return EXIT.ok;
 }

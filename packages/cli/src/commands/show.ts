@@ -4,6 +4,7 @@ import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, readDevFile, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
+import { heldBy } from "../pause-target.ts";
 import { type Fact, factsText, jsonText, printable } from "../printable.ts";
 import { timelineLine } from "../timeline.ts";
 
@@ -112,7 +113,7 @@ function describeRun(run: wire.RunView): string {
     ["attention", run.attention === null ? null : `${run.attention.reason}, since ${run.attention.at}`],
     ["quarantine", run.quarantine === null ? null : `${run.quarantine.reason}, since ${run.quarantine.at}`],
     ["to do", run.quarantine === null ? null : "correct the cause, then `npx ghouls clear` lets it go on"],
-    ["paused", run.pausedAt],
+    ...run.pauses.map((pause): Fact => ["paused", heldBy(pause)]),
     ["deadline", run.deadlineAt],
     ["created", run.createdAt],
     ["starts", run.startsAt],

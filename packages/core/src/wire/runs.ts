@@ -4,6 +4,7 @@ import { RUN_FAILURE_CODES } from "../run.ts";
 import { DELIVERY_CAUSES, DELIVERY_OUTCOMES, statesOf } from "../transitions.ts";
 import { WorkflowRef } from "./admission.ts";
 import { time } from "./frame.ts";
+import { HeldBy } from "./pauses.ts";
 import { OpenWait } from "./waits.ts";
 
 const Flag = z.object({ reason: z.string(), at: time });
@@ -24,7 +25,10 @@ export const RunSummary = z.object({
   errorCode: z.string().nullable(),
   attention: Flag.nullable(),
   quarantine: Flag.nullable(),
+  /** When it was paused itself. */
   pausedAt: time.nullable(),
+  /** What holds it, its own pause first; empty where nothing does, and where it is ending or has ended. */
+  pauses: z.array(HeldBy),
   deadlineAt: time.nullable(),
   createdAt: time,
   /** When its code starts: a delayed start, a release, or a start anew by `ctx.restart`; null where it started at once. */

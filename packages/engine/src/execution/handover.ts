@@ -43,8 +43,8 @@ export async function handOver(
       : await deliveries.yieldStandingIfClaimed(claim, checkpoint, standing, settings);
   await deps.faults("worker.after-handover", claim.runId);
   if (next === null) return { kind: "fenced" };
-  // What is due later is the relay's.
-  if (dueAt === undefined) await publishNext(claim, next, deps);
+  // What is due later is the relay's, as is what waits for the end of a pause.
+  if (dueAt === undefined && why !== "pause") await publishNext(claim, next, deps);
   return { kind: "handed_over", why };
 }
 

@@ -22,6 +22,8 @@ export interface Beating {
   readonly receiptHandles: readonly string[];
   /** Called once when the claim is gone, or may be: nothing of it may be written any more. */
   readonly fence: (why: string) => void;
+  /** Called at each beat that finds its run paused. */
+  readonly pause: () => void;
 }
 
 interface Moment {
@@ -108,9 +110,10 @@ export class Heartbeat {
         leaseMs / 1_000,
       );
       this.#proven = sent;
-      const kept = carried.filter((one) => held.has(`${one.claim.runId}:${one.claim.seq}`));
+      const kept = carried.filter((one) => held.has(keyOf(one)));
       for (const one of carried)
         if (!kept.includes(one)) this.#fence(one, "the ledger has given it to nobody or to another");
+      for (const one of kept) if (held.get(keyOf(one))?.paused === true) one.pause();
       const before = this.#extending;
       this.#extending = Promise.resolve(before).then(() => this.#extendVisibility(kept));
     } catch (error) {
@@ -146,4 +149,8 @@ export class Heartbeat {
 
 function since(then: Moment, now: Moment): number {
   return Math.max(now.monotonicMs - then.monotonicMs, now.wallMs - then.wallMs);
+}
+
+function keyOf({ claim }: Beating): string {
+  return `${claim.runId}:${claim.seq}`;
 }

@@ -9,7 +9,7 @@ export type HopEnd =
   | { readonly kind: "returned"; readonly output: unknown }
   | { readonly kind: "failed"; readonly failure: RunFailure }
   /** The invocation, the process or a grant ends before the run does: the next hop goes on from the journal. */
-  | { readonly kind: "yielded"; readonly why: "time" | "drain" | "grant" | "units" }
+  | { readonly kind: "yielded"; readonly why: "time" | "drain" | "pause" | "grant" | "units" }
   /**
    * It waits for an earlier claim to be over, or for its own to be, before it asks about an effect; for a build that has its
    * workflow; for a codec that is out of order; or for whoever knows its authority, has its grants, or is to be connected to.

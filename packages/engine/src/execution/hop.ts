@@ -218,9 +218,9 @@ export class Hop {
     this.#word.say(failureOf(error));
   }
 
-  /** The process is about to end: no further step starts, and the run goes on elsewhere. */
-  drain(): void {
-    this.#word.say({ kind: "yielded", why: "drain" });
+  /** The process is about to end, or the run is paused: no further step starts, and the run goes on elsewhere or later. */
+  drain(why: "drain" | "pause"): void {
+    this.#word.say({ kind: "yielded", why });
   }
 
   /** Whether the claim is still believed to be this hop's. */

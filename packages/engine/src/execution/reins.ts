@@ -7,6 +7,6 @@ export interface Reins {
 export interface Reined {
   /** The claim is gone, or may be: nothing is written under it any more. */
   fence(): void;
-  /** The process is about to end: nothing new is started. */
-  drain(): void;
+  /** The process is about to end, or the run is paused: nothing new is started. */
+  drain(why: "drain" | "pause"): void;
 }

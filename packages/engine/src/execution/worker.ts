@@ -1,4 +1,4 @@
-import { decideSkip, describeFailure, parseMessage, type DeliveryRef, type Skip } from "@ghouls/core";
+import { decideSkip, describeFailure, parseMessage, type DeliveryRef } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carry } from "./carry.ts";
@@ -149,22 +149,29 @@ async function carryBatch(
   return ended;
 }
 
-/** A claim on its way: what fences or drains it before its hop exists reaches it when it does. */
+/** A claim on its way: what fences, drains or pauses it before its hop exists reaches it when it does. */
 function carriedRun(claim: ClaimedRun, wanted: Wanted | undefined) {
   let hop: Reined | undefined;
-  let said: "fence" | "drain" | undefined;
-  const say = (word: "fence" | "drain") => {
+  let said: "fence" | "drain" | "pause" | undefined;
+  const tell = (made: Reined, word: "fence" | "drain" | "pause") =>
+    word === "fence" ? made.fence() : made.drain(word);
+  const say = (word: "fence" | "drain" | "pause") => {
     said = said === "fence" ? said : word;
-    hop?.[word]();
+    if (hop !== undefined) tell(hop, word);
   };
-  const beating: Beating = { claim, receiptHandles: wanted?.receiptHandles ?? [], fence: () => say("fence") };
+  const beating: Beating = {
+    claim,
+    receiptHandles: wanted?.receiptHandles ?? [],
+    fence: () => say("fence"),
+    pause: () => say("pause"),
+  };
   return {
     claim,
     beating,
     drain: () => say("drain"),
     onHop: (made: Reined) => {
       hop = made;
-      if (said !== undefined) made[said]();
+      if (said !== undefined) tell(made, said);
     },
   };
 }
@@ -231,8 +238,10 @@ async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promi
       );
       rows = await deps.ledger.deliveries.unclaimed(refs);
     }
-    return refs.map((ref) => {
-      const skip: Skip = decideSkip(rows.get(keyOf(ref)));
+    const skips = new Map(refs.map((ref) => [ref, decideSkip(rows.get(keyOf(ref)))]));
+    const paused = refs.filter((ref) => skips.get(ref)?.reason === "paused");
+    if (paused.length > 0) await deps.ledger.deliveries.markSkippedAsPaused(paused);
+    return [...skips].map(([ref, skip]) => {
       const { runId, enqueueSeq } = ref;
       deps.log.info("a delivery was skipped", { runId, enqueueSeq, reason: skip.reason });
       return [

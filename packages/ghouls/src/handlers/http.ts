@@ -6,6 +6,7 @@ import {
   createAttempts,
   createConsents,
   createControl,
+  createPauses,
   createReads,
   createSignals,
   type ReadinessCheck,
@@ -91,6 +92,7 @@ function admissionParts(runtime: Runtime) {
     ...edgeOf(runtime),
     admission: admissionOf(runtime),
     control: createControl(runtime),
+    pauses: createPauses(runtime),
     consents: createConsents(runtime),
     signals: createSignals(runtime),
     attempts: createAttempts(runtime),
@@ -117,6 +119,7 @@ function readParts(runtime: Runtime) {
   return {
     ...edgeOf(runtime),
     reads: createReads(runtime),
+    pauses: createPauses(runtime),
     consents: createConsents(runtime),
     attempts: createAttempts(runtime),
     workflows: () => workflowsOf(runtime),

@@ -1,5 +1,6 @@
 import type { Claim } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
+import { isPaused } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
 import { writeStatement } from "../sql/statement.ts";
 
@@ -18,7 +19,9 @@ update ghouls.deliveries d
 set lease_until = greatest(d.lease_until, ghouls.clock() + $5::double precision * interval '1 second')
 from held
 where d.tenant_id = held.tenant_id and d.run_id = held.run_id and d.seq = held.seq
-returning d.run_id, d.seq`,
+returning d.run_id, d.seq, d.cause <> 'contain' and exists (
+    select from ghouls.runs run
+    where run.tenant_id = d.tenant_id and run.run_id = d.run_id and ${isPaused("run")}) as paused`,
 );
 
 const BEAT_OF_WORKER = writeStatement(
@@ -51,15 +54,15 @@ export async function beatOfWorker(
 }
 
 /**
- * Extends the leases of everything that a process carries, in one statement over deliveries alone. Answers
- * `<run id>:<seq>` of what is still held; what is missing has been fenced or judged lost. A lease that has lapsed and is
- * not yet judged is revived.
+ * Extends the leases of everything that a process carries, in one statement that locks deliveries alone.
+ * Answers by `<run id>:<seq>` what is still held, and whether its run is paused; what is missing has been fenced or judged
+ * lost. A lease that has lapsed and is not yet judged is revived.
  */
 export async function beatIfClaimed(
   executor: Executor,
   claims: readonly Claim[],
   leaseSeconds: number,
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlyMap<string, { readonly paused: boolean }>> {
   const found = await executor.run(BEAT, [
     claims.map((claim) => claim.tenantId),
     claims.map((claim) => claim.runId),
@@ -67,5 +70,10 @@ export async function beatIfClaimed(
     claims.map((claim) => claim.token),
     leaseSeconds,
   ]);
-  return new Set(found.map((row) => `${rows(row).text("run_id")}:${rows(row).number("seq")}`));
+  return new Map(
+    found.map((row) => {
+      const r = rows(row);
+      return [`${r.text("run_id")}:${r.number("seq")}`, { paused: r.boolean("paused") }];
+    }),
+  );
 }

@@ -11,6 +11,7 @@ import { sqlStates } from "@ghouls/core";
 import { recordSubmitterEnd } from "../attempts/submissions.ts";
 import type { Executor, Row } from "../connection/database.ts";
 import { ENDING_STATES, deliveryMayBecome } from "../sql/fence.ts";
+import { isPaused, notPaused } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -73,7 +74,7 @@ const CLAIM = writeStatement(
 with wanted as materialized (
   select q.run_id, q.seq, q.token from unnest($1::uuid[], $2::integer[], $3::uuid[]) as q(run_id, seq, token)
 ), r as materialized (
-  select run.tenant_id, run.run_id, run.status, run.paused_at, run.quarantined_at
+  select run.tenant_id, run.run_id, run.workflow_name, run.status, run.paused_at, run.quarantined_at
   from ghouls.runs run
   where run.run_id = any($1::uuid[])
   order by run.run_id
@@ -84,7 +85,7 @@ with wanted as materialized (
   join wanted on wanted.run_id = r.run_id
   join ghouls.deliveries d on d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = wanted.seq
   where (select count(*) from r) >= 0 
-    and ((d.cause <> 'contain' and r.status = 'QUEUED' and r.paused_at is null and r.quarantined_at is null)
+    and ((d.cause <> 'contain' and r.status = 'QUEUED' and r.quarantined_at is null and ${notPaused("r")})
       or (d.cause = 'contain' and r.status in (${sqlStates(ENDING_STATES)})
         and (r.quarantined_at is null or r.status = 'CANCELLING')))
     and ${deliveryMayBecome("d.status", "CLAIMED")} and d.due_at <= ghouls.clock()
@@ -125,7 +126,7 @@ const UNCLAIMED = readStatement(
   "deliveries.unclaimed",
   `
 select d.run_id, d.seq, run.status as run_status, d.status as delivery_status, d.cause, run.enqueue_seq,
-  run.paused_at is not null as paused, run.quarantined_at is not null as quarantined,
+  ${isPaused("run")} as paused, run.quarantined_at is not null as quarantined,
   extract(epoch from d.due_at - ghouls.clock())::double precision as due_in,
   extract(epoch from d.lease_until - ghouls.clock())::double precision as lease_ends_in
 from unnest($1::uuid[], $2::integer[]) as q(run_id, seq)

@@ -1,6 +1,7 @@
 import { PUBLICATION_DELAYS, sqlStates, type DeliveryRef, type Publication } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
 import { ENDING_STATES } from "../sql/fence.ts";
+import { isPaused, notPaused } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -23,7 +24,7 @@ cross join lateral (
   from ghouls.deliveries d
   join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
   where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at <= ghouls.clock()
-    and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.paused_at is null and run.quarantined_at is null)
+    and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.quarantined_at is null and ${notPaused("run")})
       or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_STATES)})
         and (run.quarantined_at is null or run.status = 'CANCELLING')))
   order by d.next_publication_at
@@ -33,6 +34,7 @@ order by due.priority desc, due.next_publication_at
 limit $1`,
 );
 
+/** Of what is paused a worker may have skipped the message already: it stays due, and the relay leaves it alone until then. */
 const MARK_PUBLISHED = writeStatement(
   "deliveries.mark-published",
   `
@@ -46,8 +48,12 @@ with marked as materialized (
 update ghouls.deliveries d
 set publications = d.publications + 1, publication_failures = 0, publication_error = null,
   published_at = coalesce(d.published_at, ghouls.clock()),
-  next_publication_at = greatest(ghouls.clock(), d.due_at)
-    + ($4::double precision[])[least(d.publications + 1, cardinality($4::double precision[]))] * interval '1 second'
+  next_publication_at = greatest(ghouls.clock(), d.due_at) + case
+    when d.status = 'PENDING' and d.cause <> 'contain' and exists (
+      select from ghouls.runs run
+      where run.tenant_id = d.tenant_id and run.run_id = d.run_id and ${isPaused("run")})
+    then interval '0 seconds'
+    else ($4::double precision[])[least(d.publications + 1, cardinality($4::double precision[]))] * interval '1 second' end
 from marked
 where d.tenant_id = marked.tenant_id and d.run_id = marked.run_id and d.seq = marked.seq
 returning d.run_id`,
@@ -70,6 +76,28 @@ set publication_failures = d.publication_failures + 1, publication_error = marke
 from marked
 where d.tenant_id = marked.tenant_id and d.run_id = marked.run_id and d.seq = marked.seq and d.status = 'PENDING'
 returning d.run_id, d.publication_failures`,
+);
+
+/**
+ * What a worker skips because it is paused has no message any more: it is due from now on, and the relay leaves it alone until
+ * the pause has ended. A message carries no tenant, so this is a system statement.
+ */
+const MARK_SKIPPED = writeStatement(
+  "deliveries.mark-skipped-as-paused",
+  `
+with marked as materialized (
+  select d.tenant_id, d.run_id, d.seq
+  from unnest($1::uuid[], $2::integer[]) as q(run_id, seq)
+  join ghouls.runs run on run.run_id = q.run_id
+  join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = q.seq
+  order by d.tenant_id, d.run_id, d.seq
+  for update of d
+)
+update ghouls.deliveries d
+set next_publication_at = least(d.next_publication_at, greatest(d.due_at, ghouls.clock()))
+from marked
+where d.tenant_id = marked.tenant_id and d.run_id = marked.run_id and d.seq = marked.seq and d.status = 'PENDING'
+returning d.run_id`,
 );
 
 /** The deliveries to publish now, highest priority first, at most `limit`. A system statement: it spans tenants. */
@@ -110,6 +138,13 @@ export async function markPublicationFailed(
   const publications = failures.map((failure) => failure.publication);
   const reasons = failures.map((failure) => failure.reason.slice(0, 500).replaceAll("\0", ""));
   return (await executor.run(MARK_FAILED, [...arrays(publications), delaysSeconds, reasons])).length;
+}
+
+/** To be called before the messages of deliveries go that were skipped as paused: whoever ends the pause knows of none. */
+export async function markSkippedAsPaused(executor: Executor, refs: readonly DeliveryRef[]): Promise<number> {
+  if (refs.length === 0) return 0;
+  const values = [refs.map(({ runId }) => runId), refs.map(({ enqueueSeq }) => enqueueSeq)];
+  return (await executor.run(MARK_SKIPPED, values)).length;
 }
 
 function arrays(

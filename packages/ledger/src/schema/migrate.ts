@@ -54,6 +54,7 @@ grant select, insert on ${schema}.evidence to ${role};
 grant select, insert on ${schema}.audit to ${role};
 grant select, update (last_used_at) on ${schema}.api_keys to ${role};
 grant select on ${schema}.grants to ${role};
+grant select, insert, update (lifted_at, lifted_by, lift_reason) on ${schema}.pauses to ${role};
 grant select on ${schema}.doctor_open_deliveries to ${role};
 grant select on ${schema}.doctor_working_runs to ${role};
 grant select on ${schema}.doctor_attempts to ${role};

@@ -5,6 +5,7 @@ import { DEADLINE_STATES } from "../waits/deadlines.ts";
 import { migrate } from "./migrate.ts";
 import { PARKED_STATES } from "../waits/resumptions.ts";
 import { createRoles, type RoleOptions } from "./roles.ts";
+import { notPaused } from "../sql/paused.ts";
 import { assertIdentifier, bindSchema } from "../sql/statement.ts";
 
 /**
@@ -93,7 +94,7 @@ from (
   select d.next_publication_at, false
   from ghouls.deliveries d
   join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
-  where d.status = 'PENDING' and run.paused_at is null and run.quarantined_at is null and ${OF_THESE("run.run_id")}
+  where d.status = 'PENDING' and run.quarantined_at is null and (d.cause = 'contain' or ${notPaused("run")}) and ${OF_THESE("run.run_id")}
   union all
   select i.next_look_at, i.over_at is not null
   from ghouls.containment_items i
@@ -200,7 +201,7 @@ export async function createScratchLedger(options: ScratchOptions): Promise<Scra
       return found.map((row) => String(row["run_id"]));
     },
     empty: async () => {
-      await inSchema("truncate ghouls.runs, ghouls.evidence, ghouls.child_ends cascade");
+      await inSchema("truncate ghouls.runs, ghouls.evidence, ghouls.child_ends, ghouls.pauses cascade");
       await inSchema(
         "update ghouls.test_clock set at = statement_timestamp(), since = statement_timestamp()",
       );

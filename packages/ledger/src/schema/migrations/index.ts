@@ -12,6 +12,7 @@ import { grants } from "./0011-grants.ts";
 import { reservations } from "./0012-reservations.ts";
 import { places } from "./0013-places.ts";
 import { undo } from "./0014-undo.ts";
+import { pauses } from "./0015-pauses.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   reservations,
   places,
   undo,
+  pauses,
 ];
