@@ -380,6 +380,18 @@ create table ghouls.migrations ( -- r, owner migrator
   name text not null,
   applied_at timestamp with time zone not null default statement_timestamp()
 );
+create table ghouls.pauses ( -- r, owner migrator
+  pause_id uuid not null,
+  scope text not null,
+  tenant_id text,
+  workflow text,
+  actor text not null,
+  reason text not null,
+  at timestamp with time zone not null,
+  lifted_at timestamp with time zone,
+  lifted_by text,
+  lift_reason text
+);
 create table ghouls.reservations ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -456,7 +468,9 @@ CASE
     ELSE NULL::uuid
 END),
   undoable boolean not null default false,
-  contain_from timestamp with time zone
+  contain_from timestamp with time zone,
+  paused_by text,
+  pause_reason text
 );
 create table ghouls.signals ( -- r, owner migrator
   tenant_id text not null,
@@ -629,6 +643,18 @@ alter table ghouls.journal add constraint journal_pkey PRIMARY KEY (tenant_id, r
 alter table ghouls.journal add constraint journal_result CHECK (((result_text IS NULL) OR (result_digest IS NOT NULL)));
 alter table ghouls.journal add constraint journal_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number);
+alter table ghouls.pauses add constraint pauses_actor_check CHECK ((actor <> ''::text));
+alter table ghouls.pauses add constraint pauses_lifted CHECK ((num_nulls(lifted_at, lifted_by, lift_reason) = ANY (ARRAY[0, 3])));
+alter table ghouls.pauses add constraint pauses_pkey PRIMARY KEY (pause_id);
+alter table ghouls.pauses add constraint pauses_scope CHECK (
+CASE scope
+    WHEN 'all'::text THEN ((tenant_id IS NULL) AND (workflow IS NULL))
+    WHEN 'tenant'::text THEN ((tenant_id IS NOT NULL) AND (workflow IS NULL))
+    WHEN 'workflow'::text THEN (workflow IS NOT NULL)
+    ELSE false
+END);
+alter table ghouls.pauses add constraint pauses_tenant_id_check CHECK ((tenant_id <> ''::text));
+alter table ghouls.pauses add constraint pauses_workflow_check CHECK ((workflow <> ''::text));
 alter table ghouls.reservations add constraint reservations_capacity_fkey FOREIGN KEY (capacity) REFERENCES ghouls.capacities(name);
 alter table ghouls.reservations add constraint reservations_held CHECK ((((status <> ALL (ARRAY['WAITING'::text, 'AWAY'::text])) OR (held_at IS NULL)) AND ((status <> ALL (ARRAY['HELD'::text, 'LEFT'::text])) OR (held_at IS NOT NULL))));
 alter table ghouls.reservations add constraint reservations_holder CHECK ((((status = ANY (ARRAY['WAITING'::text, 'HELD'::text])) = (holder IS NOT NULL)) AND ((holder IS NULL) OR (holder = run_id))));
@@ -662,6 +688,7 @@ alter table ghouls.runs add constraint runs_open_items_check CHECK ((open_items 
 alter table ghouls.runs add constraint runs_output CHECK ((((output_text IS NULL) OR (output_digest IS NOT NULL)) AND ((output_digest IS NULL) OR (status = ANY (ARRAY['COMPLETING'::text, 'DONE'::text])))));
 alter table ghouls.runs add constraint runs_parent CHECK ((num_nulls(parent_run_id, parent_arm_id, parent_close) = ANY (ARRAY[0, 3])));
 alter table ghouls.runs add constraint runs_parent_close_check CHECK ((parent_close = ANY (ARRAY['cancel'::text, 'wait'::text, 'abandon'::text])));
+alter table ghouls.runs add constraint runs_pause CHECK (((num_nulls(paused_by, pause_reason) <> 1) AND ((paused_by IS NULL) OR (paused_at IS NOT NULL))));
 alter table ghouls.runs add constraint runs_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.runs add constraint runs_priority_check CHECK (((priority >= 0) AND (priority <= 9)));
 alter table ghouls.runs add constraint runs_quarantine CHECK ((num_nulls(quarantine_reason, quarantined_at) <> 1));
@@ -728,6 +755,8 @@ CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_i
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX journal_pkey ON ghouls.journal USING btree (tenant_id, run_id, ordinal);
 CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
+CREATE UNIQUE INDEX pauses_one_set ON ghouls.pauses USING btree (COALESCE(tenant_id, ''::text), COALESCE(workflow, ''::text)) WHERE (lifted_at IS NULL);
+CREATE UNIQUE INDEX pauses_pkey ON ghouls.pauses USING btree (pause_id);
 CREATE INDEX reservations_in_use ON ghouls.reservations USING btree (capacity, asked_at, reservation_id) WHERE (status <> 'RELEASED'::text);
 CREATE INDEX reservations_of_holder ON ghouls.reservations USING btree (tenant_id, holder) WHERE (holder IS NOT NULL);
 CREATE UNIQUE INDEX reservations_one_open ON ghouls.reservations USING btree (tenant_id, run_id, epoch, scope, name, nth) WHERE (status = ANY (ARRAY['WAITING'::text, 'HELD'::text]));
@@ -853,6 +882,17 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.end_pause()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.paused_at := null;
+  new.paused_by := null;
+  new.pause_reason := null;
+  return new;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.keep_capacity()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -928,6 +968,7 @@ CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WH
 CREATE TRIGGER contain_attempts BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_attempts();
 CREATE TRIGGER contain_children BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.children > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_children();
 CREATE TRIGGER contain_undos BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN ((new.undoable AND (new.status = ANY (ARRAY['FAILING'::text, 'CANCELLING'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_undos();
+CREATE TRIGGER end_pause BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.paused_at IS NOT NULL) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.end_pause();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
 CREATE TRIGGER leave_reservations BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.reservations > 0) AND (new.status <> old.status) AND (new.status <> ALL (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])))) EXECUTE FUNCTION ghouls.leave_reservations();
 CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.parent_run_id IS NOT NULL) AND (new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.tell_parent();
@@ -943,6 +984,7 @@ comment on table ghouls.child_ends is 'Children that have ended, until their par
 comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.grants is 'A row stays when its grant has ended, and tells who made and who revoked it. The application only reads it.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
+comment on table ghouls.pauses is 'What no worker takes up, beside single runs. A row stays when it has been lifted, and tells who set and who lifted it.';
 comment on table ghouls.reservations is 'Units that a claim holds, waits for, or has left: those are in use while the item of its worker is open.';
 comment on table ghouls.undos is 'Starts of steps that have an undo, committed before their calls.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
@@ -959,6 +1001,8 @@ comment on table column ghouls.capacities.units is 'As a deploy said last (its p
 comment on table column ghouls.capacities.updated_at is 'When its units changed last: what was granted before may be more.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
+comment on table column ghouls.pauses.tenant_id is 'Null: in every tenant, so it belongs to the deployment.';
+comment on table column ghouls.pauses.workflow is 'Null: every workflow.';
 comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
 comment on table column ghouls.reservations.inside is 'Units of the same capacity that are held around it: it can never be had where both come to more than there is.';
 comment on table column ghouls.reservations.left_at is 'When its claim was lost or given up: a place is kept for a while after it, units until nothing of the claim can act.';
@@ -1014,6 +1058,7 @@ grant select on table grants to application;
 grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
 grant select on table migrations to application;
+grant insert, select on table pauses to application;
 grant insert, select, update on table reservations to application;
 grant insert, select, update on table runs to application;
 grant insert, select, update on table signals to application;
@@ -1027,6 +1072,7 @@ grant execute on function close_waits to public;
 grant execute on function contain_attempts to public;
 grant execute on function contain_children to public;
 grant execute on function contain_undos to public;
+grant execute on function end_pause to public;
 grant execute on function keep_capacity to public;
 grant execute on function keep_terminal_run to public;
 grant execute on function leave_reservations to public;
