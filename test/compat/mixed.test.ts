@@ -321,6 +321,32 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
     },
   );
 
+  test.runIf(knowsContainment)(
+    "a run whose steps can be undone is not ended by a cancel of the old engine, which undoes nothing",
+    async () => {
+      const runId = await submitted(now);
+      const claim = await now.claim(runId);
+      const call = { epoch: 0, scope: "", kind: "step", name: "pay", nth: 1 } as const;
+      expect(await now.ledger.undos.startIfClaimed(claim, call, false)).toEqual({ again: false });
+      await old.ledger.runs.cancel(claim, { actor: "user:ada", reason: "by a test" }, 60);
+      await advance(db, LONG);
+      await old.reconcile();
+      expect(await statusOf(runId)).toBe("CANCELLING");
+      const [item] = (await now.ledger.items.ofRun(claim)).filter(
+        ({ acknowledgedAt }) => acknowledgedAt === null,
+      );
+      expect(item).toMatchObject({ kind: "undo" });
+      const word = {
+        kind: "undo",
+        key: item?.key ?? "",
+        by: "operator",
+        words: "paid back by hand",
+      } as const;
+      expect(await now.ledger.items.acknowledge(claim, word)).toMatchObject({ ended: "CANCELLED" });
+      expect(await statusOf(runId)).toBe("CANCELLED");
+    },
+  );
+
   test("a run that the old engine carries is cancelled by the newest: its late words change nothing", async () => {
     const runId = await submitted(old);
     const claim = await old.claim(runId);
