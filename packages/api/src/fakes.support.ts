@@ -55,6 +55,8 @@ const ADMITTED: wire.Admitted = {
 
 const VIEW: wire.RunView = {
   parentRunId: null,
+  redriveOf: null,
+  redrivenAs: null,
   runId: RUN_ID,
   workflow: WORKFLOW,
   status: "DONE",

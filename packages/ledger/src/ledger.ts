@@ -29,6 +29,8 @@ import * as parks from "./waits/parks.ts";
 import * as pinned from "./pinned.ts";
 import * as publications from "./hops/publications.ts";
 import * as quarantines from "./containment/quarantines.ts";
+import * as redrives from "./redrives/redrives.ts";
+import * as matching from "./matching.ts";
 import * as reads from "./reads.ts";
 import * as repins from "./repins.ts";
 import * as restarts from "./waits/restarts.ts";
@@ -108,7 +110,9 @@ export function openLedger(options: LedgerOptions) {
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
       adoptIfClaimed: bind(database, handovers.adoptIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
+      redrive: opening(database, beforeOpening, redrives.redriveRun),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
+      matching: bind(database, matching.readMatchingRuns),
       clearQuarantine: opening(database, beforeOpening, quarantines.clearQuarantine),
       overdue: bind(database, deadlines.readOverdueRuns),
       failOverdue: bind(database, deadlines.failOverdueRun),

@@ -11,6 +11,9 @@ import { children } from "./0010-children.ts";
 import { grants } from "./0011-grants.ts";
 import { reservations } from "./0012-reservations.ts";
 import { places } from "./0013-places.ts";
+import { undo } from "./0014-undo.ts";
+import { pauses } from "./0015-pauses.ts";
+import { redrives } from "./0016-redrives.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -28,4 +31,7 @@ export const MIGRATIONS: readonly Migration[] = [
   grants,
   reservations,
   places,
+  undo,
+  pauses,
+  redrives,
 ];
