@@ -14,6 +14,7 @@ import { addInfra } from "./commands/infra.ts";
 import { addInit } from "./commands/init.ts";
 import { addKeys } from "./commands/keys.ts";
 import { addMigrate } from "./commands/migrate.ts";
+import { addRedrive } from "./commands/redrive.ts";
 import { addRelease } from "./commands/release.ts";
 import { addResolve } from "./commands/resolve.ts";
 import { addRuns } from "./commands/runs.ts";
@@ -44,6 +45,7 @@ const COMMANDS = [
   addAttempts,
   addSignal,
   addCancel,
+  addRedrive,
   addClear,
   addResolve,
   addDoctor,

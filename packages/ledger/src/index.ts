@@ -39,7 +39,12 @@ export type { OpenArm, StoredRetry } from "./waits/arms.ts";
 export type { NewAttempt, NewConsent } from "./waits/owners.ts";
 export type { ParkAnswer, Standing } from "./waits/parks.ts";
 export type { ClearAnswer } from "./containment/quarantines.ts";
-export { REDRIVE_REFUSALS, type RedriveRefusal, type Refused, type RedrivenBefore } from "./redrives/judgement.ts";
+export {
+  REDRIVE_REFUSALS,
+  type RedriveRefusal,
+  type Refused,
+  type RedrivenBefore,
+} from "./redrives/judgement.ts";
 export type { NewRedrive, RedriveAnswer, Redriven } from "./redrives/redrives.ts";
 export type { MatchingFilter, MatchingRun } from "./matching.ts";
 export type { StrandedRun } from "./pinned.ts";

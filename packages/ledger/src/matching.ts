@@ -6,12 +6,12 @@ import { readStatement } from "./sql/statement.ts";
 
 /** Which of a tenant's runs are meant that have not ended. Times are of their admission. */
 export interface MatchingFilter {
-  readonly status?: readonly RunStatus[];
-  readonly workflow?: string;
-  readonly after?: Date;
-  readonly before?: Date;
-  readonly parentRunId?: string;
-  readonly attention?: boolean;
+  readonly status?: readonly RunStatus[] | undefined;
+  readonly workflow?: string | undefined;
+  readonly after?: Date | undefined;
+  readonly before?: Date | undefined;
+  readonly parentRunId?: string | undefined;
+  readonly attention?: boolean | undefined;
 }
 
 export interface MatchingRun {

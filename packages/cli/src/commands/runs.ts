@@ -1,13 +1,12 @@
-import { statesOf, type wire } from "@ghouls/core";
-import { InvalidArgumentError, type Command } from "commander";
+import type { wire } from "@ghouls/core";
+import type { Command } from "commander";
 import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { pageOf, tellMore, withPage, type PageOptions } from "../paging.ts";
 import { jsonText, table } from "../printable.ts";
-
-type Status = wire.RunSummary["status"];
+import { statuses, type Status } from "../statuses.ts";
 
 interface RunsOptions extends CommonOptions, ConnectionOptions, PageOptions {
   readonly status?: readonly Status[];
@@ -39,7 +38,7 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
     return EXIT.ok;
   }
   const rows = page.runs.map((run) => [
-    run.attention === null && run.quarantine === null ? run.status : `${run.status} !`,
+    statusOf(run),
     `${run.workflow.name}@${run.workflow.version}`,
     run.runId,
     run.createdAt,
@@ -50,12 +49,8 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
   return EXIT.ok;
 }
 
-function statuses(text: string, before: readonly Status[] = []): readonly Status[] {
-  const known = statesOf("run");
-  const given = text.split(",").map((part) => {
-    const status = known.find((each) => each === part.trim().toUpperCase());
-    if (status === undefined) throw new InvalidArgumentError(`"${part}" is none of ${known.join(", ")}.`);
-    return status;
-  });
-  return [...before, ...given];
+/** With a sign where it asks for a person, and what takes its work up again. */
+function statusOf({ status, attention, quarantine, redrivenAs }: wire.RunSummary): string {
+  const asks = attention === null && quarantine === null ? "" : " !";
+  return `${status}${asks}${redrivenAs === null ? "" : ", redriven"}`;
 }
