@@ -23,7 +23,9 @@ const REASON = JSON.stringify({ reason: "the customer has called" });
 const DECISION = JSON.stringify({ verdict: "grant", digest: "of the request" });
 const SIGNAL = JSON.stringify({ payload: { amount: 1 } });
 
-const WRITES = new Set(["/release", "/cancel", `/items/${ITEM_ID}/resolution`]);
+const FILTER = JSON.stringify({ filter: { workflow: "hello" }, reason: "not wanted" });
+
+const WRITES = new Set(["/release", "/redrive", "/cancel", `/items/${ITEM_ID}/resolution`]);
 
 /** Every route that needs a token, with what it answers and who may not have it. */
 const SECURED = [
@@ -41,6 +43,22 @@ const SECURED = [
     path: `/v1/runs/${RUN_ID}/release`,
     status: 200,
     schema: wire.Released,
+    refused: "decider",
+  },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/redrive`,
+    body: REASON,
+    status: 202,
+    schema: wire.Redriven,
+    refused: "submitter",
+  },
+  {
+    method: "POST",
+    path: "/v1/runs/cancel",
+    body: FILTER,
+    status: 200,
+    schema: wire.CancelledMatching,
     refused: "decider",
   },
   {
@@ -309,7 +327,7 @@ describe("tokens", () => {
 describe("tenants", () => {
   it("gives another tenant's run, an absent one and a malformed id the same 404", async () => {
     const answers = await Promise.all(
-      ["", "/timeline", "/release", "/cancel", `/items/${ITEM_ID}/resolution`].flatMap((suffix) =>
+      ["", "/timeline", "/release", "/redrive", "/cancel", `/items/${ITEM_ID}/resolution`].flatMap((suffix) =>
         [
           { id: RUN_ID, token: "foreign" },
           { id: ABSENT_ID, token: "operator" },
