@@ -306,7 +306,6 @@ const cases: readonly Case[] = [
     rows: 10,
     values: () => [...first(101), OPEN, ...BETWEEN, null, false, running.runId],
   },
-  { name: "redrives.judge", rows: 10, values: () => ["acme", ended.runId, "{}", "user:ada", "x"] },
   {
     name: "redrives.make",
     rows: 10,

@@ -17,7 +17,7 @@ afterEach(async () => {
 const redrive = (
   run: MadeRun,
   reason = "mended",
-  runId = randomUUID(),
+  runId: string = randomUUID(),
 ): ReturnType<Ledger["runs"]["redrive"]> =>
   ledger.runs.redrive(
     run,
@@ -49,7 +49,7 @@ describe("a redrive", () => {
     ["by another", "once more", false],
   ])("beside another %s: one makes the run, and the other is told which", async (_, reason, sameWord) => {
     const run = await makeRun(db, { status: "FAILED" });
-    const ids = [randomUUID(), randomUUID()];
+    const ids: string[] = [randomUUID(), randomUUID()];
     const both = await heldInTheMiddle(
       db,
       lock(run),

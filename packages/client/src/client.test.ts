@@ -202,10 +202,8 @@ describe("reads", () => {
 
 describe("redrive and the cancel by filter", () => {
   it("send what they are asked for", async () => {
-    const made = {
-      ...{ runId: RUN_ID, redriveOf: RUN_ID, created: true, status: "QUEUED", enqueueSeq: 1, queue: "runs" },
-      ...{ priority: 5, workflow: ADMITTED.workflow, kept: 1, from: null },
-    };
+    const { held: _, startsAt: _at, ...admitted } = ADMITTED;
+    const made = { ...admitted, redriveOf: RUN_ID, kept: 1, from: null };
     const page = { dryRun: true, cancelled: 0, ending: 0, ended: 0, runs: [], nextCursor: null };
     answers = [json(made, 202), json(page)];
     const request = { filter: { workflow: "hello" }, reason: "x", dryRun: true };
