@@ -8,7 +8,11 @@ import { SOMEBODY, testWorld } from "../support/world.ts";
 
 const base = { version: 1, onWorkerLoss: "resume", input: z.unknown() } as const;
 const child = workflow({ ...base, name: "child", run: (ctx) => ctx.sleep("1h") });
+let lost: string | undefined;
 const world = await testWorld({
+  faults: (point, detail) => {
+    if (point === "ledger.before-statement" && detail === lost) throw new Error("by a test");
+  },
   workflows: [
     workflow({ ...base, name: "hello", run: (ctx) => ctx.sleep("1h") }),
     workflow({
@@ -88,6 +92,17 @@ describe("a cancel by filter", () => {
     const answer = await cancel({ workflow: "hello" });
     expect(answer).toMatchObject({ cancelled: 1, ending: 1, ended: 0 });
     expect(answer.runs).toHaveLength(2);
+  });
+
+  test("that is lost half way leaves those before it cancelled, and the same again finds them so", async () => {
+    await Promise.all([makeRun(db), makeRun(db), makeRun(db)]);
+    const { runs } = await cancel({ workflow: "hello" }, { limit: 1 });
+    lost = "runs.end-if-contained";
+    await expect(cancel({ workflow: "hello" })).rejects.toThrow();
+    lost = undefined;
+    expect(runs).toHaveLength(1);
+    expect(await open()).toBe(2);
+    expect(await cancel({ workflow: "hello" })).toMatchObject({ cancelled: 2 });
   });
 
   test("counts what ended before its turn", async () => {

@@ -46,7 +46,7 @@ with r as materialized (
   from ghouls.runs run
   where run.tenant_id = $1 and run.run_id = $2
 ), failed_call as materialized (
-  select a.epoch, a.scope, a.kind, a.name, a.nth
+  select distinct a.epoch, a.scope, a.kind, a.name, a.nth
   from r
   join ghouls.arms a on a.tenant_id = r.tenant_id and a.run_id = r.run_id and a.epoch = r.epoch
   left join ghouls.attempts t on t.tenant_id = a.tenant_id and t.run_id = a.run_id and t.arm_id = a.arm_id
