@@ -82,32 +82,15 @@ beforeAll(async () => {
   );
 });
 
+/** The claim, the arm and the call. */
+const callOf = (name: string) => ["acme", again.run_id, 1, again.token, randomUUID(), 0, "", name, 1];
+const CHILD = ["runs", 5, "null", "d", 1_000, "resume", "cancel", 15];
+
 describe.each(["force_generic_plan", "force_custom_plan"] as const)("with %s", (mode) => {
   test.each<[string, () => readonly PlanValue[]]>([
     ["redrives.judge", () => ["acme", run.run_id, "{}", "user:ada", "x"]],
     ["runs.get", () => ["acme", again.run_id]],
-    [
-      "children.start",
-      () => [
-        ...[
-          "acme",
-          again.run_id,
-          1,
-          again.token,
-          randomUUID(),
-          0,
-          "",
-          "child",
-          1,
-          randomUUID(),
-          "r",
-          "child",
-          1,
-          "d",
-        ],
-        ...["runs", 5, "null", "d", 1_000, "resume", "cancel", 15],
-      ],
-    ],
+    ["children.start", () => [...callOf("child"), randomUUID(), "r", "child", 1, "d", ...CHILD]],
   ])("%s reads by index, and no more than its run", async (name, values) => {
     const plan = await explain(application, STATEMENTS.get(name)?.text ?? "", values(), mode);
     expect(plan.scans.filter((scan) => scan.endsWith("in full"))).toEqual([]);
