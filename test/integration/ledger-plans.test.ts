@@ -21,6 +21,7 @@ const NOTHING_BEFORE = ["0", "00000000-0000-0000-0000-000000000000"] as const;
 
 let running: MadeRun;
 let pending: MadeRun;
+let ended: MadeRun;
 let held: MadeRun;
 let known: { run_id: string; idempotency_key: string }[];
 let halfWay: { micros: string; run_id: string };
@@ -57,6 +58,7 @@ beforeAll(async () => {
   await waiting(FINISHED + WAITING + 1, DUE, "ghouls.clock() - interval '1 second'");
   running = await makeRun(db, { status: "RUNNING" });
   pending = await makeRun(db, { nextPublicationIn: 86_400 });
+  ended = await makeRun(db, { status: "FAILED" });
   held = await makeRun(db, { deliveryStatus: "HELD" });
   await db.admin(
     `update ghouls.runs set attention_reason = 'x', attention_at = ghouls.clock() where idempotency_key = 'key-29999'`,
@@ -108,6 +110,8 @@ beforeAll(async () => {
 
 const PAUSE_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
+const OPEN = ["QUEUED", "RUNNING", "AWAITING_TIMER"];
+const BETWEEN = ["9999-01-01T00:00:00Z", "1970-01-01T00:00:00Z"] as const;
 const first = (limit: number, ...filter: PlanValue[]) => ["acme", ...START, limit, ...filter];
 const later = (limit: number, ...filter: PlanValue[]) => [
   "acme",
@@ -315,6 +319,23 @@ const cases: readonly Case[] = [
     when: ", common,",
     rows: 102,
     values: () => first(51, ["DONE"], "hello"),
+  },
+  { name: "runs.matching", rows: 204, values: () => [...first(101), OPEN, ...BETWEEN, null, false] },
+  {
+    name: "runs.matching",
+    when: "half way",
+    rows: 204,
+    values: () => [...later(101), OPEN, ...BETWEEN, null, false],
+  },
+  {
+    name: "runs.matching-children",
+    rows: 10,
+    values: () => [...first(101), OPEN, ...BETWEEN, null, false, running.runId],
+  },
+  {
+    name: "redrives.make",
+    rows: 10,
+    values: () => ["acme", ended.runId, randomUUID(), 2, 1, "hello@1", "user:ada", "[]", 1_000, "resume", 15],
   },
   { name: "runs.page-attention", when: ", first,", rows: 102, values: () => first(51) },
 ];

@@ -2,7 +2,15 @@ import { wire } from "@ghouls/core";
 import { z } from "@hono/zod-openapi";
 import { defineRoute } from "./define-route.ts";
 import { answer, problems } from "./responses.ts";
-import { Admitted, BatchAdmitted, BatchRequest, Released, RunRequest } from "./schemas.ts";
+import {
+  Admitted,
+  BatchAdmitted,
+  BatchRequest,
+  ReasonRequest,
+  Redriven,
+  Released,
+  RunRequest,
+} from "./schemas.ts";
 
 export const submitRun = defineRoute({
   method: "post",
@@ -54,4 +62,23 @@ export const releaseRun = defineRoute({
   },
 });
 
-export const ADMISSION_ROUTES = [submitRun, submitBatch, releaseRun] as const;
+export const redriveRun = defineRoute({
+  method: "post",
+  path: "/v1/runs/{id}/redrive",
+  operationId: "redriveRun",
+  summary: "Take the work of a failed or cancelled run up again in a new one",
+  needs: "runs:redrive",
+  request: {
+    params: z.object({ id: z.string() }),
+    body: { required: true, content: { "application/json": { schema: ReasonRequest } } },
+  },
+  responses: {
+    202: answer(
+      "The new run is committed, with the results up to the call that failed; it was there before where `created` is false.",
+      Redriven,
+    ),
+    ...problems(400, 401, 403, 404, 409, 413, 415, 422, 503),
+  },
+});
+
+export const ADMISSION_ROUTES = [submitRun, submitBatch, releaseRun, redriveRun] as const;

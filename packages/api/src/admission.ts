@@ -1,6 +1,6 @@
 import { GhoulsError, isRunId } from "@ghouls/core";
 import type { AdmissionService } from "@ghouls/engine";
-import { releaseRun, submitBatch, submitRun } from "./admission-routes.ts";
+import { redriveRun, releaseRun, submitBatch, submitRun } from "./admission-routes.ts";
 import type { Application } from "./frame.ts";
 import { textsOf, textsOfMembers } from "./members.ts";
 import { runNotFound } from "./problems.ts";
@@ -30,10 +30,20 @@ export function mountAdmission(app: Application, admission: AdmissionService): v
   app.openapi(releaseRun, async (context) => {
     const { id } = context.req.valid("param");
     if (!isRunId(id)) throw runNotFound();
-    const released = await admission.release(context.get("principal"), id).catch((error: unknown) => {
-      // In the one wording, whatever the service's is.
-      throw error instanceof GhoulsError && error.code === "not_found" ? runNotFound() : error;
-    });
+    const released = await admission.release(context.get("principal"), id).catch(inOneWording);
     return context.json(released, 200);
   });
+
+  app.openapi(redriveRun, async (context) => {
+    const { id } = context.req.valid("param");
+    if (!isRunId(id)) throw runNotFound();
+    const { reason } = context.req.valid("json");
+    const redriven = await admission.redrive(context.get("principal"), id, reason).catch(inOneWording);
+    return context.json(redriven, 202);
+  });
+}
+
+/** An absent run is told in the one wording, whatever the service's is. */
+function inOneWording(error: unknown): never {
+  throw error instanceof GhoulsError && error.code === "not_found" ? runNotFound() : error;
 }

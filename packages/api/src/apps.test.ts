@@ -24,7 +24,16 @@ const REASON = JSON.stringify({ reason: "the customer has called" });
 const DECISION = JSON.stringify({ verdict: "grant", digest: "of the request" });
 const SIGNAL = JSON.stringify({ payload: { amount: 1 } });
 
-const WRITES = new Set(["/release", "/cancel", "/pause", "/unpause", `/items/${ITEM_ID}/resolution`]);
+const FILTER = JSON.stringify({ filter: { workflow: "hello" }, reason: "not wanted" });
+
+const WRITES = new Set([
+  "/release",
+  "/redrive",
+  "/cancel",
+  "/pause",
+  "/unpause",
+  `/items/${ITEM_ID}/resolution`,
+]);
 
 /** Every route that needs a token, with what it answers and who may not have it. */
 const SECURED = [
@@ -42,6 +51,22 @@ const SECURED = [
     path: `/v1/runs/${RUN_ID}/release`,
     status: 200,
     schema: wire.Released,
+    refused: "decider",
+  },
+  {
+    method: "POST",
+    path: `/v1/runs/${RUN_ID}/redrive`,
+    body: REASON,
+    status: 202,
+    schema: wire.Redriven,
+    refused: "submitter",
+  },
+  {
+    method: "POST",
+    path: "/v1/runs/cancel",
+    body: FILTER,
+    status: 200,
+    schema: wire.CancelledMatching,
     refused: "decider",
   },
   {
@@ -344,27 +369,35 @@ describe("tokens", () => {
 describe("tenants", () => {
   it("gives another tenant's run, an absent one and a malformed id the same 404", async () => {
     const answers = await Promise.all(
-      ["", "/timeline", "/release", "/cancel", "/pause", "/unpause", `/items/${ITEM_ID}/resolution`].flatMap(
-        (suffix) =>
-          [
-            { id: RUN_ID, token: "foreign" },
-            { id: ABSENT_ID, token: "operator" },
-            { id: "not-a-run", token: "operator" },
-            { id: RUN_ID.toUpperCase(), token: "operator" },
-            { id: "%00", token: "operator" },
-            { id: "'%20or%20true", token: "operator" },
-          ].map(async ({ id, token }) => {
-            const response = await app(
-              WRITES.has(suffix)
-                ? ask("POST", `/v1/runs/${id}${suffix}`, {
-                    token,
-                    ...(suffix === "/release" ? {} : { body: REASON }),
-                  })
-                : ask("GET", `/v1/runs/${id}${suffix}`, { token }),
-            );
-            expect(response.status).toBe(404);
-            return JSON.stringify(await problem(response));
-          }),
+      [
+        "",
+        "/timeline",
+        "/release",
+        "/redrive",
+        "/cancel",
+        "/pause",
+        "/unpause",
+        `/items/${ITEM_ID}/resolution`,
+      ].flatMap((suffix) =>
+        [
+          { id: RUN_ID, token: "foreign" },
+          { id: ABSENT_ID, token: "operator" },
+          { id: "not-a-run", token: "operator" },
+          { id: RUN_ID.toUpperCase(), token: "operator" },
+          { id: "%00", token: "operator" },
+          { id: "'%20or%20true", token: "operator" },
+        ].map(async ({ id, token }) => {
+          const response = await app(
+            WRITES.has(suffix)
+              ? ask("POST", `/v1/runs/${id}${suffix}`, {
+                  token,
+                  ...(suffix === "/release" ? {} : { body: REASON }),
+                })
+              : ask("GET", `/v1/runs/${id}${suffix}`, { token }),
+          );
+          expect(response.status).toBe(404);
+          return JSON.stringify(await problem(response));
+        }),
       ),
     );
     // One wording for runs, and one for their items.

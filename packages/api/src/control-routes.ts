@@ -1,7 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import { defineRoute } from "./define-route.ts";
 import { answer, problems } from "./responses.ts";
-import { Cancelled, Cleared, ReasonRequest, Resolved } from "./schemas.ts";
+import {
+  CancelledMatching,
+  CancelMatchingRequest,
+  Cancelled,
+  Cleared,
+  ReasonRequest,
+  Resolved,
+} from "./schemas.ts";
 
 const body = { required: true, content: { "application/json": { schema: ReasonRequest } } };
 
@@ -47,4 +54,17 @@ export const clearRun = defineRoute({
   },
 });
 
-export const CONTROL_ROUTES = [cancelRun, resolveItem, clearRun] as const;
+export const cancelRuns = defineRoute({
+  method: "post",
+  path: "/v1/runs/cancel",
+  operationId: "cancelRuns",
+  summary: "Cancel the runs that a filter means, a page at a time",
+  needs: "runs:cancel",
+  request: { body: { required: true, content: { "application/json": { schema: CancelMatchingRequest } } } },
+  responses: {
+    200: answer("What became of each; `nextCursor` goes on with the next page.", CancelledMatching),
+    ...problems(400, 401, 403, 413, 415, 422, 503),
+  },
+});
+
+export const CONTROL_ROUTES = [cancelRuns, cancelRun, resolveItem, clearRun] as const;

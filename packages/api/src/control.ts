@@ -1,6 +1,6 @@
 import { GhoulsError, isRunId } from "@ghouls/core";
 import type { ControlService } from "@ghouls/engine";
-import { cancelRun, clearRun, resolveItem } from "./control-routes.ts";
+import { cancelRun, cancelRuns, clearRun, resolveItem } from "./control-routes.ts";
 import type { Application } from "./frame.ts";
 import { runNotFound } from "./problems.ts";
 
@@ -15,6 +15,10 @@ export function mountControl(app: Application, control: ControlService): void {
       200,
     );
   });
+
+  app.openapi(cancelRuns, async (context) =>
+    context.json(await control.cancelMatching(context.get("principal"), context.req.valid("json")), 200),
+  );
 
   app.openapi(clearRun, async (context) => {
     const { id } = context.req.valid("param");

@@ -56,6 +56,8 @@ const ADMITTED: wire.Admitted = {
 
 const VIEW: wire.RunView = {
   parentRunId: null,
+  redriveOf: null,
+  redrivenAs: null,
   runId: RUN_ID,
   workflow: WORKFLOW,
   status: "DONE",
@@ -91,6 +93,7 @@ function castToUuid(runId: string): void {
 
 class FakeAdmission implements AdmissionService {
   readonly admitted: { principal: Principal; request: AdmissionRequest }[] = [];
+  readonly redriven: { subject: string; reason: string }[] = [];
   /** Thrown in place of any answer. */
   failure: { thrown: unknown } | undefined;
 
@@ -117,7 +120,20 @@ class FakeAdmission implements AdmissionService {
       throw new GhoulsError("not_found", "There is no such run.");
     return { runId, enqueueSeq: 1, released: true };
   }
+
+  async redrive(principal: Principal, runId: string, reason: string): Promise<wire.Redriven> {
+    this.#failIfTold();
+    castToUuid(runId);
+    if (runId !== RUN_ID || principal.tenantId !== "t1")
+      throw new GhoulsError("not_found", "There is no such run.");
+    this.redriven.push({ subject: principal.subject, reason });
+    const { created, status, enqueueSeq, workflow, queue, priority } = ADMITTED;
+    const run = { created, status, enqueueSeq, workflow, queue, priority };
+    return { ...run, runId: REDRIVEN_ID, redriveOf: runId, kept: 2, from: { kind: "step", name: "three" } };
+  }
 }
+
+export const REDRIVEN_ID = "1c0c7e9e-7d1c-4c39-9c53-0a4b7e1f2d3c";
 
 class FakeControl implements ControlService {
   readonly acts: { subject: string; act: string; reason: string }[] = [];
@@ -131,6 +147,15 @@ class FakeControl implements ControlService {
     this.#check(principal, runId);
     this.acts.push({ subject: principal.subject, act: "cancel", reason });
     return { runId, cancelled: true, status: "CANCELLING" };
+  }
+
+  async cancelMatching(
+    principal: Principal,
+    { filter, reason, dryRun = false }: wire.CancelMatchingRequest,
+  ): Promise<wire.CancelledMatching> {
+    const meant = JSON.stringify(filter);
+    this.acts.push({ subject: principal.subject, act: `cancel ${principal.tenantId} ${meant}`, reason });
+    return { dryRun, cancelled: 0, ending: 0, ended: 0, runs: [], nextCursor: null };
   }
 
   async clear(principal: Principal, runId: string, reason: string): Promise<wire.Cleared> {

@@ -49,6 +49,8 @@ const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = {
   too_many_signals: { status: 429, title: "Too many signals", retryAfterSeconds: 60 },
   attempt_settled: { status: 409, title: "Attempt settled" },
   attempt_under_way: { status: 409, title: "Attempt under way", retryAfterSeconds: 60 },
+  not_redrivable: { status: 409, title: "Not redrivable" },
+  redriven_before: { status: 409, title: "Redriven before" },
   child_open: { status: 409, title: "Child open" },
   wrong_transaction: INTERNAL,
   configuration_invalid: INTERNAL,

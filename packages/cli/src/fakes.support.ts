@@ -38,6 +38,8 @@ export const SUMMARY = {
   steps: 1,
   errorCode: null as string | null,
   parentRunId: null as string | null,
+  redriveOf: null as string | null,
+  redrivenAs: null as string | null,
   attention: null as { reason: string; at: string } | null,
   quarantine: null,
   pausedAt: null,

@@ -16,6 +16,7 @@ import { addKeys } from "./commands/keys.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addPause, addUnpause } from "./commands/pause.ts";
 import { addPauses } from "./commands/pauses.ts";
+import { addRedrive } from "./commands/redrive.ts";
 import { addRelease } from "./commands/release.ts";
 import { addResolve } from "./commands/resolve.ts";
 import { addRuns } from "./commands/runs.ts";
@@ -49,6 +50,7 @@ const COMMANDS = [
   addPause,
   addUnpause,
   addPauses,
+  addRedrive,
   addClear,
   addResolve,
   addDoctor,

@@ -33,6 +33,8 @@ export function viewOf(status: string) {
     steps: 0,
     errorCode: null,
     parentRunId: null,
+    redriveOf: null,
+    redrivenAs: null,
     attention: null,
     quarantine: null,
     pausedAt: null,

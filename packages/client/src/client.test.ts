@@ -235,6 +235,22 @@ describe("reads", () => {
   });
 });
 
+describe("redrive and the cancel by filter", () => {
+  it("send what they are asked for", async () => {
+    const { held: _, startsAt: _at, ...admitted } = ADMITTED;
+    const made = { ...admitted, redriveOf: RUN_ID, kept: 1, from: null };
+    const page = { dryRun: true, cancelled: 0, ending: 0, ended: 0, runs: [], nextCursor: null };
+    answers = [json(made, 202), json(page)];
+    const request = { filter: { workflow: "hello" }, reason: "x", dryRun: true };
+    expect(await clientOf().redrive(RUN_ID, "mended")).toEqual(made);
+    expect(await clientOf().cancelMatching(request)).toEqual(page);
+    expect(seen.map(({ method, url, body }) => [`${method} ${url}`, JSON.parse(body)])).toEqual([
+      [`POST /v1/runs/${RUN_ID}/redrive`, { reason: "mended" }],
+      ["POST /v1/runs/cancel", request],
+    ]);
+  });
+});
+
 describe("waitForRun", () => {
   it("reads until the run has ended and keeps the pace it was told", async () => {
     answers = [json(viewOf("QUEUED")), json(viewOf("RUNNING")), json(viewOf("FAILED"))];

@@ -49,6 +49,16 @@ export interface GhoulsClient {
   release(runId: string, options?: CallOptions): Promise<wire.Released>;
   /** Cancels a run, with a reason that is kept. `cancelled` is false where it had been decided before. */
   cancel(runId: string, reason: string, options?: CallOptions): Promise<wire.Cancelled>;
+  /**
+   * Cancels a page of the runs that a filter means, or only tells which. Ask again with `nextCursor` until it is null. A page
+   * that is asked for again finds its runs decided before.
+   */
+  cancelMatching(request: wire.CancelMatchingRequest, options?: CallOptions): Promise<wire.CancelledMatching>;
+  /**
+   * Makes a new run of one that is FAILED or CANCELLED, which goes on from its last good step. The same reason again answers
+   * the same run, with `created` false.
+   */
+  redrive(runId: string, reason: string, options?: CallOptions): Promise<wire.Redriven>;
   /** An operator's audited word that a containment item is settled. */
   resolveItem(runId: string, item: string, reason: string, options?: CallOptions): Promise<wire.Resolved>;
   /**
@@ -139,7 +149,10 @@ const pathOf = (runId: string, suffix = "") => `/v1/runs/${encodeURIComponent(ru
 
 function writes(
   call: Transport,
-): Pick<GhoulsClient, "submit" | "submitBatch" | "release" | "cancel" | "resolveItem" | "clear"> {
+): Pick<
+  GhoulsClient,
+  "submit" | "submitBatch" | "release" | "cancel" | "cancelMatching" | "redrive" | "resolveItem" | "clear"
+> {
   return {
     submit: (request, { idempotencyKey = crypto.randomUUID(), signal } = {}) =>
       call({
@@ -170,6 +183,22 @@ function writes(
         method: "POST",
         path: pathOf(runId, "/cancel"),
         schema: wire.Cancelled,
+        body: { reason },
+        signal,
+      }),
+    cancelMatching: (request, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: "/v1/runs/cancel",
+        schema: wire.CancelledMatching,
+        body: request,
+        signal,
+      }),
+    redrive: (runId, reason, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: pathOf(runId, "/redrive"),
+        schema: wire.Redriven,
         body: { reason },
         signal,
       }),

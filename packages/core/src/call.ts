@@ -57,14 +57,15 @@ export function undoKeyOf(firstRunId: string, call: CallId): string {
 }
 
 /**
- * The run's own chance: a stream of 64-bit values keyed by run, epoch and scope, so that a replay draws the same ones.
+ * The run's own chance: a stream of 64-bit values keyed by the first run of a redrive chain, epoch and scope, so that a
+ * replay draws the same ones.
  */
 export class RandomStream {
   #key: string;
   #drawn = 0;
 
-  constructor(runId: string, epoch: number, scope: string) {
-    this.#key = `ghouls-random-1\n${JSON.stringify([runId, epoch, scope])}`;
+  constructor(firstRunId: string, epoch: number, scope: string) {
+    this.#key = `ghouls-random-1\n${JSON.stringify([firstRunId, epoch, scope])}`;
   }
 
   #next(): Buffer {

@@ -24,6 +24,8 @@ export const ERROR_CODES = [
   "attempt_settled",
   "attempt_under_way",
   "child_open",
+  "not_redrivable",
+  "redriven_before",
   "wrong_transaction",
   // configuration
   "configuration_invalid",

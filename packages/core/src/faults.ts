@@ -18,6 +18,7 @@ export const FAULT_POINTS = [
   "queue.before-delete",
   "queue.after-delete",
   "admission.after-commit",
+  "redrive.after-commit",
   "admission.after-publish",
   "worker.after-claim",
   "holdings.before-ask",

@@ -15,6 +15,10 @@ export interface Run {
   readonly runId: string;
   /** The run that has started it, if one has. */
   readonly parentRunId: string | null;
+  /** The ended run whose work it takes up again, if it does. */
+  readonly redriveOf: string | null;
+  /** The run that takes its own work up again, if one does. */
+  readonly redrivenAs: string | null;
   readonly idempotencyKey: string | null;
   readonly workflow: WorkflowPin;
   readonly queue: string;

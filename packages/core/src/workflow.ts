@@ -86,6 +86,7 @@ export type NoResources = Readonly<Record<never, never>>;
  * the functions of steps.
  */
 export interface WorkflowContext<Resources extends object = NoResources, GrantName extends string = string> {
+  /** A redrive of the run has another: inputs of steps that name it differ there. */
   readonly runId: string;
   /** The agent that was chosen at admission, if any. */
   readonly agent: string | null;
@@ -196,7 +197,7 @@ export interface WorkflowContext<Resources extends object = NoResources, GrantNa
    * waits that stand open are closed.
    */
   restart(input: unknown): Promise<never>;
-  /** Completion time of the last resolved journal entry, or the run's admission. */
+  /** Completion time of the last resolved journal entry, or the run's admission: in a redrive, those of the run that it redrives. */
   now(): Date;
   /**
    * Says something to whoever looks on just now, such as a model's tokens; to be called in the workflow and inside of its

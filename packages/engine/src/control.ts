@@ -2,6 +2,7 @@ import { GhoulsError, PUBLISHER_GRACE_SECONDS, isRunId, type RunStatus } from "@
 import type { Ledger } from "@ghouls/ledger";
 import { underWay } from "./attempts.ts";
 import type { Publisher } from "./admission/publisher.ts";
+import { cancelMatching } from "./matching.ts";
 import { itemId } from "./items.ts";
 import { heldBy } from "./pauses.ts";
 import type { ControlService } from "./services.ts";
@@ -33,6 +34,8 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
       if (answer === null) throw absent();
       return { runId, cancelled: answer.cancelled, status: answer.status };
     },
+
+    cancelMatching: (principal, request) => cancelMatching({ ledger, settings }, principal, request),
 
     clear: async (principal, runId, reason) => {
       if (!isRunId(runId)) throw absent();

@@ -61,6 +61,8 @@ function summaryOf(run: Run, pauses: readonly Pause[]): wire.RunSummary {
   return {
     runId: run.runId,
     parentRunId: run.parentRunId,
+    redriveOf: run.redriveOf,
+    redrivenAs: run.redrivenAs,
     workflow: run.workflow,
     status: run.status,
     queue: run.queue,
@@ -93,8 +95,12 @@ async function viewOf(
   },
   codec: Codec,
 ): Promise<wire.RunView> {
-  const { tenantId, runId } = run;
-  const read = async (stored: string | null, kind: "input" | "output" | "error"): Promise<unknown> =>
+  const { tenantId } = run;
+  const read = async (
+    stored: string | null,
+    kind: "input" | "output" | "error",
+    runId = run.runId,
+  ): Promise<unknown> =>
     stored === null ? null : (JSON.parse(await codec.decode(stored, { tenantId, runId, kind })) as unknown);
   return {
     ...summaryOf(run, open.pauses),
@@ -112,7 +118,7 @@ async function viewOf(
       askedAt: one.askedAt.toISOString(),
       heldAt: iso(one.heldAt),
     })),
-    input: await read(run.inputText, "input"),
+    input: await read(run.inputText, "input", run.inputStoredFor),
     output: await read(run.outputText, "output"),
     error: (await read(run.errorText, "error")) as RunFailure | null,
     containment: open.items.map(itemView),

@@ -79,6 +79,15 @@ export class Registry {
     return this.#byPin.get(`${pin.name}@${pin.version}`);
   }
 
+  /** The newest workflow that may carry runs of a pin on: that very code, or code that accepts its digest. */
+  newestCarrier(pin: WorkflowPin): RegisteredWorkflow | undefined {
+    const exact = this.find(pin);
+    const accepting = this.#byAccepted.get(`${pin.name}@${pin.digest}`);
+    const own = exact?.digest === pin.digest ? exact : undefined;
+    if (own === undefined || accepting === undefined) return own ?? accepting;
+    return accepting.definition.version > own.definition.version ? accepting : own;
+  }
+
   /** The workflow that carries runs of a pin: that very code, else code that accepts its digest. */
   carrier(pin: WorkflowPin): RegisteredWorkflow | undefined {
     const exact = this.find(pin);

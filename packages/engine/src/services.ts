@@ -29,6 +29,13 @@ export interface AdmissionService {
    * @throws GhoulsError not_found, hold_ended (the delivery was fenced)
    */
   release(principal: Principal, runId: string): Promise<wire.Released>;
+  /**
+   * Makes a new run of one that is FAILED or CANCELLED, which goes on from the last good step, by the authority of whoever
+   * asks, and publishes it. The same word of the same person again answers the same run.
+   * @throws GhoulsError not_found, not_redrivable (the first issue's path is the name of why), redriven_before (with what
+   *   it was redriven as)
+   */
+  redrive(principal: Principal, runId: string, reason: string): Promise<wire.Redriven>;
 }
 
 export interface ControlService {
@@ -38,6 +45,12 @@ export interface ControlService {
    * @throws GhoulsError not_found
    */
   cancel(principal: Principal, runId: string, reason: string): Promise<wire.Cancelled>;
+  /**
+   * Cancels a page of the runs that a filter means, each in a commit of its own, or only lists them. The cursor of the answer
+   * goes on where the page ended.
+   * @throws GhoulsError invalid_request (no filter at all, or a cursor that is not one of ours)
+   */
+  cancelMatching(principal: Principal, request: wire.CancelMatchingRequest): Promise<wire.CancelledMatching>;
   /**
    * Ends a quarantine with a reason, which is kept: what arrived meanwhile brings the run back. Where the probes and undos of
    * an ending were tried in vain, has them tried again.

@@ -42,6 +42,14 @@ export type { ParkAnswer, Standing } from "./waits/parks.ts";
 export type { ClearAnswer } from "./containment/quarantines.ts";
 export type { NewPause } from "./pauses/pauses.ts";
 export type { RunPauseAnswer, RunUnpauseAnswer } from "./pauses/run-pauses.ts";
+export {
+  REDRIVE_REFUSALS,
+  type RedriveRefusal,
+  type Refused,
+  type RedrivenBefore,
+} from "./redrives/judgement.ts";
+export type { NewRedrive, RedriveAnswer, Redriven } from "./redrives/redrives.ts";
+export type { MatchingFilter, MatchingRun } from "./matching.ts";
 export type { StrandedRun } from "./pinned.ts";
 export type { RepinAnswer } from "./repins.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";

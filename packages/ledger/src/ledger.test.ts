@@ -16,6 +16,8 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "runs.quarantineIfClaimed": "keeps: a claim is open, and what it leaves is nobody's before a person's word",
   "runs.adoptIfClaimed": "keeps: a claim is open",
   "runs.clearAbsenceIfClaimed": "keeps: a claim is open",
+  "runs.redrive": "opens",
+  "runs.matching": "reads",
   "runs.cancel": "opens",
   "runs.clearQuarantine": "opens",
   "runs.pause": "keeps: it closes work, and opens none",

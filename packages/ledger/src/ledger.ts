@@ -32,6 +32,8 @@ import * as runPauses from "./pauses/run-pauses.ts";
 import * as pinned from "./pinned.ts";
 import * as publications from "./hops/publications.ts";
 import * as quarantines from "./containment/quarantines.ts";
+import * as redrives from "./redrives/redrives.ts";
+import * as matching from "./matching.ts";
 import * as reads from "./reads.ts";
 import * as repins from "./repins.ts";
 import * as restarts from "./waits/restarts.ts";
@@ -111,7 +113,9 @@ export function openLedger(options: LedgerOptions) {
       quarantineIfClaimed: bind(database, settlements.quarantineRunIfClaimed),
       adoptIfClaimed: bind(database, handovers.adoptIfClaimed),
       clearAbsenceIfClaimed: bind(database, handovers.clearAbsenceIfClaimed),
+      redrive: opening(database, beforeOpening, redrives.redriveRun),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
+      matching: bind(database, matching.readMatchingRuns),
       clearQuarantine: opening(database, beforeOpening, quarantines.clearQuarantine),
       pause: bind(database, runPauses.pauseRun),
       unpause: opening(database, beforeOpening, runPauses.unpauseRun),

@@ -16,12 +16,15 @@ import { readStatement } from "./sql/statement.ts";
 const RUN = `run.tenant_id, run.run_id, run.parent_run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
   run.queue, run.priority, run.agent, run.requested_by, run.status, run.enqueue_seq, run.journal_length, run.error_code,
   run.attention_reason, run.attention_at, run.quarantine_reason, run.quarantined_at, run.paused_at, run.paused_by, run.pause_reason, run.deadline_at, run.starts_at,
-  run.created_at, run.started_at, run.finished_at`;
+  run.created_at, run.started_at, run.finished_at, run.redrive_of, (
+    select next.run_id from ghouls.runs next
+    where next.tenant_id = run.tenant_id and next.redrive_of = run.run_id) as redriven_as`;
 
 const GET = readStatement(
   "runs.get",
   `
-select ${RUN}, run.request_digest, run.input_text, run.input_digest, run.output_text, run.error_text
+select ${RUN}, run.request_digest, run.input_text, run.input_digest,
+  coalesce(run.input_stored_for, run.run_id) as input_stored_for, run.output_text, run.error_text
 from ghouls.runs run
 where run.tenant_id = $1 and run.run_id = $2`,
 );
@@ -83,6 +86,8 @@ export interface StoredRun extends Run {
   readonly inputText: string | null;
   /** Of that text. */
   readonly inputDigest: string;
+  /** The run for which its input was stored: another where it redrives that one's work. */
+  readonly inputStoredFor: string;
   readonly outputText: string | null;
   readonly errorText: string | null;
 }
@@ -110,6 +115,7 @@ export async function readRun(
     requestDigest: r.text("request_digest"),
     inputText: r.textOrNull("input_text"),
     inputDigest: r.text("input_digest"),
+    inputStoredFor: r.text("input_stored_for"),
     outputText: r.textOrNull("output_text"),
     errorText: r.textOrNull("error_text"),
   };
@@ -153,13 +159,13 @@ function choose(filter: RunPageFilter): [(typeof PAGES)[keyof typeof PAGES], unk
 }
 
 // Later than any run; the year 5138 in microseconds.
-const START: [string, string] = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
+export const START: [string, string] = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
 
-function cursorOf(row: Row): string {
+export function cursorOf(row: Row): string {
   return `${rows(row).text("created_micros")}.${rows(row).text("run_id")}`;
 }
 
-function parseCursor(cursor: string): [string, string] {
+export function parseCursor(cursor: string): [string, string] {
   const match = /^(\d{1,17})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(cursor);
   if (match === null) {
     throw new GhoulsError("invalid_request", "this cursor is not one of ours", {
@@ -203,6 +209,8 @@ function runOf(r: RowOf): Run {
     tenantId: r.text("tenant_id"),
     runId: r.text("run_id"),
     parentRunId: r.textOrNull("parent_run_id"),
+    redriveOf: r.textOrNull("redrive_of"),
+    redrivenAs: r.textOrNull("redriven_as"),
     idempotencyKey: r.textOrNull("idempotency_key"),
     workflow: {
       name: r.text("workflow_name"),

@@ -1,5 +1,5 @@
-import { statesOf, type wire } from "@ghouls/core";
-import { InvalidArgumentError, type Command } from "commander";
+import type { wire } from "@ghouls/core";
+import type { Command } from "commander";
 import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
@@ -7,8 +7,7 @@ import type { Io } from "../io.ts";
 import { pageOf, tellMore, withPage, type PageOptions } from "../paging.ts";
 import { heldBy } from "../pause-target.ts";
 import { jsonText, table } from "../printable.ts";
-
-type Status = wire.RunSummary["status"];
+import { statuses, type Status } from "../statuses.ts";
 
 interface RunsOptions extends CommonOptions, ConnectionOptions, PageOptions {
   readonly status?: readonly Status[];
@@ -41,7 +40,7 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
   }
   const anyPaused = page.runs.some(({ pauses }) => pauses.length > 0);
   const rows = page.runs.map((run) => [
-    run.attention === null && run.quarantine === null ? run.status : `${run.status} !`,
+    statusOf(run),
     `${run.workflow.name}@${run.workflow.version}`,
     run.runId,
     run.createdAt,
@@ -54,12 +53,8 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
   return EXIT.ok;
 }
 
-function statuses(text: string, before: readonly Status[] = []): readonly Status[] {
-  const known = statesOf("run");
-  const given = text.split(",").map((part) => {
-    const status = known.find((each) => each === part.trim().toUpperCase());
-    if (status === undefined) throw new InvalidArgumentError(`"${part}" is none of ${known.join(", ")}.`);
-    return status;
-  });
-  return [...before, ...given];
+/** With a sign where it asks for a person, and what takes its work up again. */
+function statusOf({ status, attention, quarantine, redrivenAs }: wire.RunSummary): string {
+  const asks = attention === null && quarantine === null ? "" : " !";
+  return `${status}${asks}${redrivenAs === null ? "" : ", redriven"}`;
 }

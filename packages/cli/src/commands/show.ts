@@ -107,6 +107,8 @@ function describeRun(run: wire.RunView): string {
     ["agent", run.agent],
     ["asked by", run.requestedBy],
     ["parent", run.parentRunId],
+    ["redrive of", run.redriveOf],
+    ["redriven as", run.redrivenAs],
     ["key", run.idempotencyKey],
     ["delivery", String(run.enqueueSeq)],
     ["steps", String(run.steps)],

@@ -68,6 +68,25 @@ export const BatchOutcome = z.discriminatedUnion("outcome", [
 export const BatchAdmitted = z.object({ runs: z.array(BatchOutcome) });
 export type BatchAdmitted = z.infer<typeof BatchAdmitted>;
 
+/** The answer of a redrive. */
+export const Redriven = z.object({
+  /** Of the run that goes on. */
+  runId: z.string(),
+  redriveOf: z.string(),
+  /** False where the same person had redriven it before with the same word. */
+  created: z.boolean(),
+  status: z.enum(statesOf("run")),
+  enqueueSeq: z.int(),
+  workflow: WorkflowRef,
+  queue: z.string(),
+  priority: z.int(),
+  /** How many finished calls it has from the old run; null where it was redriven before. */
+  kept: z.int().nullable(),
+  /** The failed call that is made again; null where all finished calls are kept, or it was redriven before. */
+  from: z.object({ kind: z.string(), name: z.string() }).nullable(),
+});
+export type Redriven = z.infer<typeof Redriven>;
+
 export const Released = z.object({
   runId: z.string(),
   enqueueSeq: z.int(),

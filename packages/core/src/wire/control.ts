@@ -1,5 +1,7 @@
 import * as z from "zod";
-import { statesOf } from "../transitions.ts";
+import { isTerminalRun, statesOf } from "../transitions.ts";
+import { WORKFLOW_NAME } from "./admission.ts";
+import { time } from "./frame.ts";
 
 /** The word of whoever cancels a run or settles an item; it is kept. */
 export const ReasonRequest = z.strictObject({ reason: z.string().trim().min(1).max(1_000) });
@@ -29,3 +31,54 @@ export const Cleared = z.object({
   status: z.enum(statesOf("run")),
 });
 export type Cleared = z.infer<typeof Cleared>;
+
+/** Most runs that one request cancels. */
+export const MAX_CANCEL = 100;
+
+const OPEN_STATES = statesOf("run").filter((status) => !isTerminalRun(status));
+
+/** Which runs are meant that have not ended; what is given must all hold. */
+export const CancelFilter = z
+  .strictObject({
+    status: z.array(z.enum(OPEN_STATES)).min(1).max(OPEN_STATES.length).optional(),
+    workflow: z.string().regex(WORKFLOW_NAME).optional(),
+    /** At that moment or later. */
+    admittedAfter: time.optional(),
+    admittedBefore: time.optional(),
+    /** Runs that this one has started. */
+    parentRunId: z.uuid().optional(),
+    /** Only those that ask for a person. */
+    attention: z.literal(true).optional(),
+  })
+  .refine((filter) => Object.keys(filter).length > 0, "names no run: give at least one of its members");
+export type CancelFilter = z.infer<typeof CancelFilter>;
+
+export const CancelMatchingRequest = z.strictObject({
+  filter: CancelFilter,
+  reason: z.string().trim().min(1).max(1_000),
+  /** Tells what would be cancelled, and cancels nothing. */
+  dryRun: z.boolean().optional(),
+  limit: z.int().min(1).max(MAX_CANCEL).optional(),
+  cursor: z.string().min(1).max(500).optional(),
+});
+export type CancelMatchingRequest = z.infer<typeof CancelMatchingRequest>;
+
+export const CancelledMatching = z.object({
+  dryRun: z.boolean(),
+  /** By this request; of a dry run, what it would have been. */
+  cancelled: z.int(),
+  /** Decided before, and not at their end yet. */
+  ending: z.int(),
+  /** Had ended when their turn came. */
+  ended: z.int(),
+  runs: z.array(
+    z.object({
+      runId: z.string(),
+      workflow: z.string(),
+      outcome: z.enum(["cancelled", "ending", "ended"]),
+      status: z.enum(statesOf("run")),
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+});
+export type CancelledMatching = z.infer<typeof CancelledMatching>;

@@ -13,6 +13,10 @@ export const RunSummary = z.object({
   runId: z.string(),
   /** The run that has started it, if one has. */
   parentRunId: z.string().nullable(),
+  /** The ended run whose work it takes up again, if it does. */
+  redriveOf: z.string().nullable(),
+  /** The run that takes its own work up again, if one does. */
+  redrivenAs: z.string().nullable(),
   workflow: WorkflowRef,
   status: z.enum(statesOf("run")),
   queue: z.string(),

@@ -25,6 +25,7 @@ import type { Registry } from "../registry.ts";
 import type { AdmissionRequest, AdmissionService } from "../services.ts";
 import { admittedView, conflict, prepareAll, settleKeys, type Answer } from "./answers.ts";
 import { Publisher, publishInTime } from "./publisher.ts";
+import { redrive } from "./redrive.ts";
 import { prepare, requestDigest, type Route } from "./validate.ts";
 
 export interface AdmissionOptions {
@@ -160,6 +161,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
       }
       return { runId, enqueueSeq: run.enqueueSeq, released };
     },
+
+    redrive: (principal, runId, reason) =>
+      redrive({ ...options, publish: publishIfUnpublished, settings }, principal, runId, reason),
 
     admitIn: async (connection, principal, request) => {
       const newRun = await prepare(options, principal, request);

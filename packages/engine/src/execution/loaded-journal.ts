@@ -83,7 +83,7 @@ export async function loadJournal(
   if (stored.length !== wanted) {
     throw new DisagreementError(`the journal has ${stored.length} entries, the run says ${wanted}`);
   }
-  const context = { tenantId: claim.tenantId, runId: claim.runId, kind: "result" } as const;
+  const { tenantId } = claim;
   return Promise.all(
     stored.map(async (entry, index) => {
       const expected = claim.journalStart + index + 1;
@@ -93,7 +93,9 @@ export async function loadJournal(
         resultText === null
           ? emptied(entry)
           : await verified(resultText, entry.resultDigest, `journal entry ${ordinal}`, (value) =>
-              isOfFunction(kind) ? codec.decode(value, context) : decodeWaitResult(kind, value, claim, codec),
+              isOfFunction(kind)
+                ? codec.decode(value, { tenantId, runId: entry.storedFor, kind: "result" })
+                : decodeWaitResult(kind, value, { tenantId, runId: entry.storedFor }, codec),
             );
       return {
         ordinal,

@@ -36,7 +36,7 @@ export async function loadMaterial(
     const checkpoint = await deps.ledger.checkpoints.read(claim, claim.checkpointGeneration);
     seen = Math.max(seen, verifyCheckpoint(claim, checkpoint, journal));
   }
-  const { tenantId, runId } = claim;
+  const { tenantId, inputStoredFor: runId } = claim;
   const inputText = await verified(claim.inputText, claim.inputDigest, "the input", (stored) =>
     deps.codec.decode(stored, { tenantId, runId, kind: "input" }),
   );

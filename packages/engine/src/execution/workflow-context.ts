@@ -46,11 +46,11 @@ export interface ContextSource {
 
 /** The `ctx` of a workflow. Chance and time are the run's own, so that a replay sees the same. */
 export function workflowContext(source: ContextSource): WorkflowContext {
-  const { runId, agent, requestedBy, requestedRoles, deadlineAt, journalBytes } = source.claim;
+  const { runId, firstRunId, agent, requestedBy, requestedRoles, deadlineAt, journalBytes } = source.claim;
   const { grants, resources } = source.held;
   // A step's result above the cap is refused where it is written; what a run waited for came without asking it.
   if (journalBytes > MAX_JOURNAL_BYTES) source.asking.refuseAll(refusal("too_large", FULL));
-  const streams = new RandomStreams(runId, source.claim.epoch);
+  const streams = new RandomStreams(firstRunId, source.claim.epoch);
   return {
     runId,
     agent,
@@ -103,14 +103,17 @@ export function workflowContext(source: ContextSource): WorkflowContext {
   };
 }
 
-/** The run's own chance: a stream for each scope, because items of a map draw at the same time. */
+/**
+ * The run's own chance: a stream for each scope, because items of a map draw at the same time. Of the first run of a redrive
+ * chain: what was drawn before the cut is drawn again.
+ */
 class RandomStreams {
-  readonly #runId: string;
+  readonly #firstRunId: string;
   readonly #epoch: number;
   readonly #streams = new Map<string, RandomStream>();
 
-  constructor(runId: string, epoch: number) {
-    this.#runId = runId;
+  constructor(firstRunId: string, epoch: number) {
+    this.#firstRunId = firstRunId;
     this.#epoch = epoch;
   }
 
@@ -119,7 +122,7 @@ class RandomStreams {
     const scope = whereAmI()?.scope ?? "";
     const known = this.#streams.get(scope);
     if (known !== undefined) return known;
-    const made = new RandomStream(this.#runId, this.#epoch, scope);
+    const made = new RandomStream(this.#firstRunId, this.#epoch, scope);
     this.#streams.set(scope, made);
     return made;
   }

@@ -23,6 +23,7 @@ export interface NewChild {
 }
 
 /**
+ * A parent that redrives another's work starts the child of a call again: its steps keep the keys that they had then.
  * The child with its first delivery, and the arm on which its parent waits, under the fence. One statement is enough: the
  * arm is opened by the holder of this very claim alone, and the child's row is new.
  */
@@ -40,15 +41,28 @@ with ${heldBy(CLAIM_STATES)}, arm as (
   set children = run.children + 1, losses = 0, idle_yields = 0
   from arm
   where run.tenant_id = arm.tenant_id and run.run_id = arm.run_id
-  returning run.tenant_id, run.run_id, run.priority, run.agent, run.requested_by, run.requested_roles, arm.arm_id, arm.created_at
+  returning run.tenant_id, run.run_id, run.first_run_id, run.priority, run.agent, run.requested_by, run.requested_roles, arm.arm_id, arm.created_at
+), before as materialized (
+  select c.first_run_id
+  from parent
+  join ghouls.arms a on a.tenant_id = parent.tenant_id and a.run_id in (
+      select parent.first_run_id
+      union all
+      select again.run_id from ghouls.runs again
+      where again.tenant_id = parent.tenant_id and again.first_run_id = parent.first_run_id and again.redrive_of is not null)
+    and a.epoch = $6 and a.scope = $7 and a.kind = 'child' and a.name = $8 and a.nth = $9
+  join ghouls.runs c on c.tenant_id = a.tenant_id and c.parent_run_id = a.run_id and c.parent_arm_id = a.arm_id
+  where parent.first_run_id <> parent.run_id and c.workflow_name = $12
+  limit 1
 ), child as (
   insert into ghouls.runs (tenant_id, run_id, first_run_id, request_digest, workflow_name, workflow_version, workflow_digest,
     queue, priority, agent, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, deadline_at, created_at,
     on_worker_loss, parent_run_id, parent_arm_id, parent_close)
-  select parent.tenant_id, $10::uuid, $10::uuid, $11, $12, $13::integer, $14, $15, coalesce($16::smallint, parent.priority), parent.agent,
+  select parent.tenant_id, $10::uuid, coalesce(before.first_run_id, $10::uuid), $11, $12, $13::integer, $14, $15, coalesce($16::smallint, parent.priority), parent.agent,
     parent.requested_by, parent.requested_roles, 'QUEUED', 1, $17, $18,
     parent.created_at + $19::double precision * interval '1 millisecond', parent.created_at, $20, parent.run_id, parent.arm_id, $21
   from parent
+  left join before on true
   returning tenant_id, run_id, enqueue_seq, queue, priority, created_at
 )
 insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, due_at, next_publication_at, created_at)

@@ -26,6 +26,8 @@ export interface ClaimedRun extends Claim {
   readonly requestedRoles: readonly string[];
   readonly inputText: string;
   readonly inputDigest: string;
+  /** The run for which its input was stored: another where it redrives that one's work. */
+  readonly inputStoredFor: string;
   readonly journalLength: number;
   readonly journalBytes: number;
   readonly admittedAt: Date;
@@ -66,7 +68,7 @@ const CLAIMED = `d.tenant_id, d.run_id, d.seq, d.token, d.cause, d.claimed_at, d
 const RUN_OF_CLAIM = `run.workflow_name, run.workflow_version, run.workflow_digest, run.first_run_id, run.queue, run.agent,
   run.requested_by, run.requested_roles, run.input_text, run.input_digest, run.journal_length, run.journal_bytes, run.created_at,
   run.starts_at, run.deadline_at, run.epoch, run.journal_start, run.idle_yields, run.workflow_absent_since, run.open_items,
-  run.parent_run_id`;
+  run.parent_run_id, coalesce(run.input_stored_for, run.run_id) as input_stored_for`;
 
 const CLAIM = writeStatement(
   "deliveries.claim",
@@ -209,6 +211,7 @@ function claimedRun(row: Row): ClaimedRun {
     requestedRoles: r.texts("requested_roles"),
     inputText: r.text("input_text"),
     inputDigest: r.text("input_digest"),
+    inputStoredFor: r.text("input_stored_for"),
     journalLength: r.number("journal_length"),
     journalBytes: r.number("journal_bytes"),
     admittedAt: r.date("created_at"),

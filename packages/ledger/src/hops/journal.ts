@@ -25,6 +25,8 @@ export interface StoredEntry extends CallId {
   readonly tries: number;
   readonly seq: number;
   readonly token: string;
+  /** The run for which its result was stored: another where that one's work is redriven. */
+  readonly storedFor: string;
   readonly startedAt: Date;
   readonly completedAt: Date;
 }
@@ -71,7 +73,7 @@ const READ = readStatement(
   "journal.read",
   `
 select j.ordinal, j.epoch, j.scope, j.kind, j.name, j.nth, j.outcome, j.result_text, j.result_digest, j.tries, j.seq,
-  j.token, j.started_at, j.completed_at
+  j.token, j.started_at, j.completed_at, coalesce(j.stored_for, j.run_id) as stored_for
 from ghouls.journal j
 where j.tenant_id = $1 and j.run_id = $2 and j.ordinal > $3
 order by j.ordinal`,
@@ -177,6 +179,7 @@ export async function readJournal(
       tries: r.number("tries"),
       seq: r.number("seq"),
       token: r.text("token"),
+      storedFor: r.text("stored_for"),
       startedAt: r.date("started_at"),
       completedAt: r.date("completed_at"),
     };

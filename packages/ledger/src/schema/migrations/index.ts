@@ -13,6 +13,7 @@ import { reservations } from "./0012-reservations.ts";
 import { places } from "./0013-places.ts";
 import { undo } from "./0014-undo.ts";
 import { pauses } from "./0015-pauses.ts";
+import { redrives } from "./0016-redrives.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   places,
   undo,
   pauses,
+  redrives,
 ];
