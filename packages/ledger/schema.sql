@@ -373,7 +373,8 @@ create table ghouls.journal ( -- r, owner migrator
   seq integer not null,
   token uuid not null,
   started_at timestamp with time zone not null,
-  completed_at timestamp with time zone not null
+  completed_at timestamp with time zone not null,
+  stored_for uuid
 );
 create table ghouls.migrations ( -- r, owner migrator
   number integer not null,
@@ -470,7 +471,9 @@ END),
   undoable boolean not null default false,
   contain_from timestamp with time zone,
   paused_by text,
-  pause_reason text
+  pause_reason text,
+  redrive_of uuid,
+  input_stored_for uuid
 );
 create table ghouls.signals ( -- r, owner migrator
   tenant_id text not null,
@@ -692,6 +695,7 @@ alter table ghouls.runs add constraint runs_pause CHECK (((num_nulls(paused_by, 
 alter table ghouls.runs add constraint runs_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.runs add constraint runs_priority_check CHECK (((priority >= 0) AND (priority <= 9)));
 alter table ghouls.runs add constraint runs_quarantine CHECK ((num_nulls(quarantine_reason, quarantined_at) <> 1));
+alter table ghouls.runs add constraint runs_redrive CHECK (((redrive_of IS NULL) OR ((parent_run_id IS NULL) AND (first_run_id <> run_id))));
 alter table ghouls.runs add constraint runs_reservations_check CHECK ((reservations >= 0));
 alter table ghouls.runs add constraint runs_run_id_key UNIQUE (run_id);
 alter table ghouls.runs add constraint runs_started CHECK (((status = ANY (ARRAY['QUEUED'::text, 'FAILING'::text, 'FAILED'::text, 'CANCELLING'::text, 'CANCELLED'::text])) OR (started_at IS NOT NULL)));
@@ -769,7 +773,9 @@ CREATE UNIQUE INDEX runs_holder_key ON ghouls.runs USING btree (tenant_id, holde
 CREATE UNIQUE INDEX runs_idempotency_key ON ghouls.runs USING btree (tenant_id, idempotency_key);
 CREATE INDEX runs_newest ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC);
 CREATE UNIQUE INDEX runs_of_arm ON ghouls.runs USING btree (tenant_id, parent_run_id, parent_arm_id) WHERE (parent_run_id IS NOT NULL);
+CREATE INDEX runs_of_chain ON ghouls.runs USING btree (tenant_id, first_run_id) WHERE (redrive_of IS NOT NULL);
 CREATE UNIQUE INDEX runs_pkey ON ghouls.runs USING btree (tenant_id, run_id);
+CREATE UNIQUE INDEX runs_redrive_of ON ghouls.runs USING btree (tenant_id, redrive_of) WHERE (redrive_of IS NOT NULL);
 CREATE UNIQUE INDEX runs_run_id_key ON ghouls.runs USING btree (run_id);
 CREATE INDEX runs_with_attention ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC) WHERE ((attention_at IS NOT NULL) OR (quarantined_at IS NOT NULL));
 CREATE INDEX signals_buffered ON ghouls.signals USING btree (tenant_id, run_id, name, received_at, signal_id) WHERE (consumed_at IS NULL);
@@ -950,6 +956,15 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.own_input()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.input_stored_for := null;
+  return new;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.tell_parent()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -971,6 +986,7 @@ CREATE TRIGGER contain_undos BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW
 CREATE TRIGGER end_pause BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.paused_at IS NOT NULL) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.end_pause();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
 CREATE TRIGGER leave_reservations BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.reservations > 0) AND (new.status <> old.status) AND (new.status <> ALL (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])))) EXECUTE FUNCTION ghouls.leave_reservations();
+CREATE TRIGGER own_input BEFORE UPDATE OF epoch ON ghouls.runs FOR EACH ROW WHEN (((new.epoch <> old.epoch) AND (old.input_stored_for IS NOT NULL))) EXECUTE FUNCTION ghouls.own_input();
 CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.parent_run_id IS NOT NULL) AND (new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.tell_parent();
 
 -- comments
@@ -1001,6 +1017,7 @@ comment on table column ghouls.capacities.units is 'As a deploy said last (its p
 comment on table column ghouls.capacities.updated_at is 'When its units changed last: what was granted before may be more.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
+comment on table column ghouls.journal.stored_for is 'The run for which its result was stored, where that was another.';
 comment on table column ghouls.pauses.tenant_id is 'Null: in every tenant, so it belongs to the deployment.';
 comment on table column ghouls.pauses.workflow is 'Null: every workflow.';
 comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
@@ -1010,11 +1027,13 @@ comment on table column ghouls.runs.children is 'How many runs it has started.';
 comment on table column ghouls.runs.contain_from is 'An operator''s last word about its containment: what was tried in vain before it does not count any more.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.holder_key is 'Its id while a worker carries it: only then it may hold units, or wait for them.';
+comment on table column ghouls.runs.input_stored_for is 'The run for which its input was stored, where that was another.';
 comment on table column ghouls.runs.journal_start is 'The journal of this epoch begins behind this ordinal.';
 comment on table column ghouls.runs.parent_arm_id is 'The arm on which its parent waits for it.';
 comment on table column ghouls.runs.parent_close is 'What becomes of it when its parent ends.';
+comment on table column ghouls.runs.redrive_of is 'The ended run whose work it takes up again.';
 comment on table column ghouls.runs.reservations is 'How often it has asked for units.';
-comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, or its last restart; null: its admission.';
+comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, its last restart, or what that of the run began with that it redrives; null: its admission.';
 comment on table column ghouls.runs.undoable is 'Whether it has started a step that has an undo.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
 comment on table column ghouls.undos.cleared_at is 'When its own code had said of every try that it has not happened.';
@@ -1076,4 +1095,5 @@ grant execute on function end_pause to public;
 grant execute on function keep_capacity to public;
 grant execute on function keep_terminal_run to public;
 grant execute on function leave_reservations to public;
+grant execute on function own_input to public;
 grant execute on function tell_parent to public;

@@ -408,6 +408,16 @@ describe("whoever undoes", () => {
   });
 });
 
+test("a run of which a step was undone is not redriven: its effects were taken back", async () => {
+  const runId = await carried(three);
+  await world.later(1);
+  expect(await statusOf(runId)).toBe("FAILED");
+  await expect(world.admission.redrive(SOMEBODY, runId, "the bank is back")).rejects.toMatchObject({
+    code: "not_redrivable",
+    message: expect.stringContaining("has been undone: its effects were taken back"),
+  });
+});
+
 test("a step with an undo and a restart do not go together: nobody could undo it", async () => {
   const runId = await carried(async (ctx) => {
     await step(ctx, "one");

@@ -8,13 +8,13 @@ import {
   ABSENT_ID,
   ask,
   CONSENT_ID,
-  PAUSE_ID,
   Fakes,
   ITEM_ID,
   RUN_ID,
   ATTEMPT_ID,
   CALLBACK_TOKEN,
 } from "./fakes.support.ts";
+import { PAUSE_ID } from "./fake-pauses.support.ts";
 
 const SINGLE = JSON.stringify({ workflow: "hello", input: { name: "world" } });
 const BATCH = JSON.stringify({ runs: [{ workflow: "hello", input: 1, idempotencyKey: "k1" }] });

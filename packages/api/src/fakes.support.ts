@@ -16,12 +16,12 @@ import type {
   ConsentFilter,
   ConsentService,
   ControlService,
-  PauseService,
   ReadinessCheck,
   ReadService,
   RunFilter,
   SignalService,
 } from "@ghouls/engine";
+import { FakePauses } from "./fake-pauses.support.ts";
 import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
 
 /** In-memory stand-ins for the services behind the edge, for unit tests of the edge alone. */
@@ -181,37 +181,6 @@ class FakeControl implements ControlService {
     if (item !== ITEM_ID) throw new GhoulsError("not_found", "No such item.");
     this.acts.push({ subject: principal.subject, act: `resolve ${item}`, reason });
     return { runId, item, openItems: 0, status: "CANCELLED" };
-  }
-}
-
-export const PAUSE_ID = "5f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f3";
-const PAUSE: wire.PauseView = {
-  pauseId: PAUSE_ID,
-  scope: "tenant",
-  tenantId: "t1",
-  workflow: null,
-  by: "olga",
-  reason: "a leak",
-  at: AT,
-};
-
-class FakePauses implements PauseService {
-  readonly acts: { subject: string; act: unknown }[] = [];
-
-  async list(tenantId: string): Promise<wire.PauseList> {
-    return { pauses: tenantId === "t1" ? [PAUSE] : [] };
-  }
-
-  async set(caller: Caller, request: wire.PauseRequest): Promise<wire.PauseSet> {
-    this.acts.push({ subject: caller.subject, act: request });
-    return { created: true, pause: PAUSE };
-  }
-
-  async lift(caller: Caller, pauseId: string, reason: string): Promise<wire.PauseLifted> {
-    if (pauseId !== PAUSE_ID || caller.tenantId !== "t1")
-      throw new GhoulsError("not_found", "Nothing there.");
-    this.acts.push({ subject: caller.subject, act: reason });
-    return { lifted: true, pause: PAUSE };
   }
 }
 
