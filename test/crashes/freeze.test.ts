@@ -1,8 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_SECONDS, addressOf, crashWorld } from "../support/crash-world.ts";
+import {
+  LEASE_SECONDS,
+  MARGIN_SECONDS,
+  OVER_SECONDS,
+  addressOf,
+  crashWorld,
+} from "../support/crash-world.ts";
 import type { Invocation, WorkerProcess } from "../support/fault-driver.ts";
 import { tcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/wait.ts";
+import { SOMEBODY } from "../support/world.ts";
 
 const world = await crashWorld();
 const { stub, db, ledger } = world;
@@ -142,6 +149,59 @@ describe("SIGSTOP past the lease, while another worker carries the run on, then 
     await world.audit({ [runId]: "DONE" });
     expect(stub.calls(runId, "pay").length).toBe(1);
     expect(await world.journalOf(runId)).toEqual(["one", "pay", "three"]);
+  });
+});
+
+describe("SIGSTOP, and a cancel", () => {
+  async function frozen() {
+    const zombie = await world.start();
+    await zombie.faults([{ point: "worker.after-step", detail: "one", action: "stop" }]);
+    const { runId } = await world.submit("three");
+    const working = zombie.work(await world.receive());
+    await zombie.untilStopped();
+    expect(await world.control.cancel(SOMEBODY, runId, "no longer wanted")).toMatchObject({
+      status: "CANCELLING",
+    });
+    // Long after its lease: it may go on at any moment.
+    await world.advance(LEASE_SECONDS);
+    for (let round = 0; round < 3; round += 1) await world.reconcile();
+    expect(await world.statusOf(runId)).toBe("CANCELLING");
+    return { zombie, runId, working };
+  }
+
+  test("is CANCELLING until its supervisor has seen the process end, and the margin has passed", async () => {
+    const { zombie, runId, working } = await frozen();
+    zombie.signal("SIGKILL");
+    const how = await zombie.ended;
+    await working;
+    await ledger.deliveries.recordWorkerEnd({ worker: zombie.name, how, actsMarginSeconds: MARGIN_SECONDS });
+    await world.reconcile();
+    expect(await world.statusOf(runId)).toBe("CANCELLING");
+    await world.advance(MARGIN_SECONDS + 0.1);
+    await world.reconcile();
+    await world.audit({ [runId]: "CANCELLED" });
+  });
+
+  test("is CANCELLING until nothing of it can act, where nobody sees it end", async () => {
+    const { zombie, runId, working } = await frozen();
+    await world.advance(OVER_SECONDS - LEASE_SECONDS - 5);
+    await world.reconcile();
+    expect(await world.statusOf(runId)).toBe("CANCELLING");
+    await world.advance(10);
+    await world.reconcile();
+    await world.audit({ [runId]: "CANCELLED" });
+    const before = await rowsOf(runId);
+    zombie.signal("SIGCONT");
+    await working;
+    expect(await rowsOf(runId)).toEqual(before);
+  });
+
+  test("is CANCELLED by its own word, once it goes on and has ended its hop", async () => {
+    const { zombie, runId, working } = await frozen();
+    zombie.signal("SIGCONT");
+    expect(await working).toMatchObject({ kind: "answered" });
+    await world.audit({ [runId]: "CANCELLED" });
+    expect(stub.names(runId)).toEqual(["one"]);
   });
 });
 

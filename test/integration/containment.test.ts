@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { workflow, type Codec, type WorkflowContext } from "ghouls";
 import { makeRun, type MadeRun } from "../support/factories.ts";
-import { testWorld } from "../support/world.ts";
+import { SOMEBODY, testWorld } from "../support/world.ts";
 
 let body: (ctx: WorkflowContext) => Promise<unknown> = () => Promise.resolve();
 let trace: string[] = [];
@@ -151,6 +151,52 @@ describe("a contain delivery", () => {
     const effect = (await ledger.items.ofRun(run)).find((item) => item.kind === "effect");
     expect(effect?.acknowledgedAt).toBeNull();
   });
+});
+
+test("a failure of a hop that has parked, and whose run has moved on, contains nothing of the next hop", async () => {
+  const entered = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  body = async (ctx) => {
+    await ctx.waitForSignal("go");
+    return ctx.step("next", () => {
+      entered.resolve();
+      return gate.promise;
+    });
+  };
+  const { runId } = await world.submit("resumes");
+  const [claim] = (await db.admin<MadeRun>(
+    `select tenant_id as "tenantId", run_id as "runId", seq from ghouls.deliveries where run_id = $1`,
+    [runId],
+  )) as [MadeRun];
+  await world.drain();
+  const [first] = await db.admin<{ token: string }>(
+    "select token from ghouls.deliveries where run_id = $1 and seq = 1",
+    [runId],
+  );
+  await world.signals.send(SOMEBODY, runId, { name: "go", payloadText: undefined });
+  const working = world.drain();
+  await entered.promise;
+  const rows = () =>
+    Promise.all(
+      ["runs", "deliveries", "containment_items", "undos", "intents"].map((table) =>
+        db.admin(`select * from ghouls.${table} where run_id = $1`, [runId]),
+      ),
+    );
+  const before = await rows();
+  // The answer of its park was cut off, and it believes that it has failed.
+  const old = { ...claim, token: first?.token ?? "" };
+  const failed = {
+    status: "FAILED",
+    errorCode: "workflow_failed",
+    errorText: "{}",
+    errorDigest: "d",
+  } as const;
+  expect(await ledger.deliveries.settleIfClaimed(old, failed)).toMatchObject({ settled: false });
+  await ledger.items.acknowledgeWorker(old);
+  expect(await rows()).toEqual(before);
+  gate.resolve();
+  await working;
+  expect(await world.view(runId)).toMatchObject({ status: "DONE" });
 });
 
 test("one tenant's failing codec keeps nobody else's lost worker waiting", async () => {
