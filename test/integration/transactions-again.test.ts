@@ -29,7 +29,7 @@ describe("its time", () => {
       having({ transactionLimitMs: 300 }),
     );
     expect(view.output).toBe(
-      'step "book" failed after 1 try: transaction "book" did not end within 300 ms, and was rolled back',
+      'transaction "book" failed after 1 try: transaction "book" did not end within 300 ms, and was rolled back',
     );
     expect(said).toContain("did not end within 300 ms");
     expect(await effects()).toEqual([]);

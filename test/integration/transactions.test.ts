@@ -66,7 +66,7 @@ describe("both or neither", () => {
     await world.later(3_601);
     expect(await world.view(view.runId)).toMatchObject({
       status: "DONE",
-      output: 'StepFailedError: step "book" failed after 1 try: no',
+      output: 'StepFailedError: transaction "book" failed after 1 try: no',
     });
     expect([under.calls, await effects()]).toEqual([["book"], []]);
     await nothingIsOpen();

@@ -94,7 +94,7 @@ export function notDone(error: unknown): NotDoneError {
 }
 
 /**
- * What a workflow's code catches when a step has failed for good. The same after a replay: it is built from the
+ * What a workflow's code catches when a step, or a transaction, has failed for good. The same after a replay: it is built from the
  * journaled failure alone.
  */
 export class StepFailedError extends Error {
@@ -102,8 +102,9 @@ export class StepFailedError extends Error {
   readonly tries: number;
   readonly failure: Failure;
 
-  constructor(step: string, tries: number, failure: Failure) {
-    super(`step "${step}" failed after ${tries === 1 ? "1 try" : `${tries} tries`}: ${failure.message}`);
+  /** @param kind of the call, as people read it */
+  constructor(step: string, tries: number, failure: Failure, kind = "step") {
+    super(`${kind} "${step}" failed after ${tries === 1 ? "1 try" : `${tries} tries`}: ${failure.message}`);
     this.name = "StepFailedError";
     this.step = step;
     this.tries = tries;

@@ -394,6 +394,6 @@ export class Hop {
     this.#bodies.resolved(call, value, this.#live);
     const received = call.wait?.receive;
     if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));
-    else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure));
+    else call.result.reject(new StepFailedError(call.id.name, tries, value as Failure, call.id.kind));
   }
 }
