@@ -1024,7 +1024,7 @@ comment on table column ghouls.reservations.asked_at is 'The first ask in a row 
 comment on table column ghouls.reservations.inside is 'Units of the same capacity that are held around it: it can never be had where both come to more than there is.';
 comment on table column ghouls.reservations.left_at is 'When its claim was lost or given up: a place is kept for a while after it, units until nothing of the claim can act.';
 comment on table column ghouls.runs.children is 'How many runs it has started.';
-comment on table column ghouls.runs.contain_from is 'An operator''s last word about its containment: what was tried in vain before it does not count any more.';
+comment on table column ghouls.runs.contain_from is 'When its containment came further, or an operator spoke about it: what was tried in vain before it does not count any more.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
 comment on table column ghouls.runs.holder_key is 'Its id while a worker carries it: only then it may hold units, or wait for them.';
 comment on table column ghouls.runs.input_stored_for is 'The run for which its input was stored, where that was another.';

@@ -291,6 +291,26 @@ describe("what stands beside the journal when other code takes a run over", () =
       Promise.all([ctx.sleep("1h"), ctx.consent(title, { deciders: ["role:legal"] })]);
   const sleeps: Code = (ctx) => ctx.sleep("1h");
 
+  test("is not missed by a replay that a drain cuts off: the run is handed over, and is quarantined by nobody", async () => {
+    const waits: Code = (ctx) => Promise.all([ctx.sleep("1h"), ctx.waitForSignal("go")]);
+    const monday = build("monday", { first: { code: waits } });
+    const runId = await monday.submit();
+    await monday.work();
+    await anHourLater();
+    const tuesday = build("tuesday", { second: { code: waits, accepts: ["first"] } });
+    const draining = new AbortController();
+    await tuesday.deliver(runId, 2, {
+      draining: draining.signal,
+      faults: (point) => {
+        if (point === "worker.after-claim") draining.abort();
+      },
+    });
+    expect(await world.view(runId)).toMatchObject({ status: "QUEUED", quarantine: null });
+    await world.reconcile();
+    await tuesday.work();
+    expect(await world.view(runId)).toMatchObject({ status: "AWAITING_SIGNAL", quarantine: null });
+  });
+
   test("a consent that stands open is the same, where the code asks for the very same", async () => {
     const { status, runId } = await carriedOn(asks("ship it"), asks("ship it"));
     expect(status).toBe("AWAITING_CONSENT");

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { workflow, type WorkflowContext } from "ghouls";
+import { notDone, workflow, type WorkflowContext } from "ghouls";
 import type { Caller } from "@ghouls/core";
+import { until } from "../support/wait.ts";
 import { SOMEBODY, testWorld } from "../support/world.ts";
 
 let body: (ctx: WorkflowContext) => Promise<unknown> = () => Promise.resolve();
@@ -84,6 +85,36 @@ describe("a run that is paused while a worker carries it", () => {
     expect(await world.view(runId)).toMatchObject({ status: "DONE", pausedAt: null, pauses: [] });
     expect(trace).toEqual(["first", "second"]);
     expect(await outcomes(runId)).toEqual(["continued", "done"]);
+  });
+
+  test.each([
+    ["a step", {}],
+    ["an effect that happens once", { effect: "once" }],
+  ] as const)("tries %s no further", async (_, options) => {
+    let tries = 0;
+    body = (ctx) =>
+      ctx.step(
+        "calls the bank",
+        () => {
+          tries += 1;
+          throw notDone(new Error("the bank is closed"));
+        },
+        { tries: 30, backoff: { initial: "100ms", max: "100ms" }, ...options },
+      );
+    const { runId } = await world.submit("any");
+    const working = world.drain({ deps });
+    await until("it tries", () => tries > 0);
+    await control.pause(SOMEBODY, runId, "the bank is closed");
+    await working;
+    expect((await world.view(runId)).status).toBe("QUEUED");
+    expect(tries).toBeLessThan(30);
+    // What it has tried is not tried again from the first.
+    await control.unpause(SOMEBODY, runId, "it is open");
+    const before = tries;
+    await world.later(1);
+    expect((await world.view(runId)).status).toBe("FAILED");
+    expect(tries).toBeLessThanOrEqual(30);
+    expect(tries).toBeGreaterThan(before);
   });
 
   test("and whose code has come to its end, ends", async () => {

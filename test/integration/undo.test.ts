@@ -1,71 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import * as z from "zod";
-import { notDone, workflow, type StepOptions, type UndoContext, type WorkflowContext } from "ghouls";
+import { describe, expect, test } from "vitest";
+import { notDone, type StepOptions, type WorkflowContext } from "ghouls";
 import { idempotencyKeyOf, undoKeyOf, type FaultPoint } from "@ghouls/core";
+import { undoWorld, type Code } from "../support/undo-world.ts";
 import { until } from "../support/wait.ts";
-import { SOMEBODY, testWorld } from "../support/world.ts";
+import { SOMEBODY } from "../support/world.ts";
 
-type Code = (ctx: WorkflowContext) => Promise<unknown>;
-
-let body: Code = () => Promise.resolve();
-let passing: ((point: FaultPoint, detail: string) => unknown) | undefined;
-const child = workflow({
-  name: "child",
-  version: 1,
-  onWorkerLoss: "resume",
-  input: z.unknown(),
-  run: (ctx) => ctx.waitForSignal("never"),
-});
-const base = { version: 1, input: z.unknown(), run: (ctx: WorkflowContext) => body(ctx) } as const;
-const world = await testWorld({
-  workflows: [
-    workflow({ ...base, name: "resumes", onWorkerLoss: "resume" }),
-    workflow({ ...base, name: "fails", onWorkerLoss: "fail" }),
-    child,
-  ],
-  faults: (point, detail) => passing?.(point, detail) as undefined,
-});
+const { under, world, child, step, started, carried, statusOf, undosOf } = await undoWorld();
 const { db, ledger } = world;
-
-/** What was done and undone, in order. */
-let trace: string[] = [];
-beforeEach(() => {
-  trace = [];
-  passing = undefined;
-});
-afterEach(async () => {
-  expect(await world.broken()).toEqual([]);
-  await world.reset();
-});
-
-/** A step that can be undone, and tells what its undo was told. */
-function step(ctx: WorkflowContext, name: string, options: StepOptions<string> = {}) {
-  return ctx.step(
-    name,
-    () => {
-      trace.push(name);
-      return `${name} is done`;
-    },
-    {
-      undo: ({ outcome, result }: UndoContext<string>) => {
-        trace.push(`undo ${name}: ${result ?? outcome}`);
-      },
-      ...options,
-    },
-  );
-}
-const started = async (code: Code, name = "resumes") => {
-  body = code;
-  return (await world.submit(name)).runId;
-};
-const carried = async (code: Code, name?: string) => {
-  const runId = await started(code, name);
-  await world.drain();
-  return runId;
-};
-const statusOf = async (runId: string) => (await world.view(runId)).status;
-const undosOf = async (runId: string) =>
-  (await world.view(runId)).containment.filter(({ kind }) => kind === "undo");
 
 const three: Code = async (ctx) => {
   for (const name of ["one", "two", "three"]) await step(ctx, name);
@@ -82,7 +23,7 @@ describe("a run that fails", () => {
         await step(ctx, name, {
           undo: ({ idempotencyKey, stepIdempotencyKey, result }) => {
             keys.push([idempotencyKey, stepIdempotencyKey]);
-            trace.push(`undo ${name}: ${result}`);
+            under.trace.push(`undo ${name}: ${result}`);
           },
         });
       throw new Error("no");
@@ -93,7 +34,7 @@ describe("a run that fails", () => {
       { subject: "two", acknowledgedAt: null },
     ]);
     await world.later(1);
-    expect(trace).toEqual(["plain", "one", "two", "undo two: two is done", "undo one: one is done"]);
+    expect(under.trace).toEqual(["plain", "one", "two", "undo two: two is done", "undo one: one is done"]);
     expect(await world.view(runId)).toMatchObject({ status: "FAILED", errorCode: "workflow_failed" });
     expect(await undosOf(runId)).toMatchObject([
       { acknowledgedBy: "undo", acknowledgement: "it is undone" },
@@ -111,7 +52,7 @@ describe("a run that fails", () => {
       return "done";
     });
     await world.later(1);
-    expect([await statusOf(runId), trace]).toEqual(["DONE", ["one"]]);
+    expect([await statusOf(runId), under.trace]).toEqual(["DONE", ["one"]]);
   });
 
   test("undoes what has thrown as well, unless every try of it says that it has not happened", async () => {
@@ -127,7 +68,7 @@ describe("a run that fails", () => {
             {
               tries,
               backoff: { initial: "1ms" },
-              undo: ({ outcome }) => trace.push(`undo ${name}: ${outcome}`),
+              undo: ({ outcome }) => under.trace.push(`undo ${name}: ${outcome}`),
             },
           )
           .catch(() => undefined);
@@ -143,7 +84,10 @@ describe("a run that fails", () => {
       throw new Error("no");
     });
     await world.later(1);
-    expect([await statusOf(runId), trace]).toEqual(["FAILED", ["undo three: failed", "undo one: failed"]]);
+    expect([await statusOf(runId), under.trace]).toEqual([
+      "FAILED",
+      ["undo three: failed", "undo one: failed"],
+    ]);
   });
 
   test("undoes them in the items of a map, and in what a reservation was held for", async () => {
@@ -153,7 +97,7 @@ describe("a run that fails", () => {
     });
     await world.later(1);
     expect(await statusOf(runId)).toBe("FAILED");
-    expect(trace.slice(2)).toEqual(["undo file 2: file 2 is done", "undo file 1: file 1 is done"]);
+    expect(under.trace.slice(2)).toEqual(["undo file 2: file 2 is done", "undo file 1: file 1 is done"]);
   });
 
   test("by a lost worker undoes what that may have done, once nothing of it can act", async () => {
@@ -163,7 +107,7 @@ describe("a run that fails", () => {
     }, "fails");
     const { promise: never } = Promise.withResolvers<never>();
     const lost = Promise.withResolvers<void>();
-    passing = (point, detail) => {
+    under.passing = (point, detail) => {
       if (point !== "worker.after-step" || detail !== "two") return undefined;
       lost.resolve();
       return never;
@@ -171,9 +115,9 @@ describe("a run that fails", () => {
     void world.deliver([`run:${runId}:1`], { settings: { ...world.deps.settings, beatMs: 1_000_000 } });
     await lost.promise;
     await world.later(130);
-    expect([await statusOf(runId), trace]).toEqual(["FAILING", ["one", "two"]]);
+    expect([await statusOf(runId), under.trace]).toEqual(["FAILING", ["one", "two"]]);
     await world.later(2_000);
-    expect(trace.slice(2)).toEqual(["undo two: unknown", "undo one: one is done"]);
+    expect(under.trace.slice(2)).toEqual(["undo two: unknown", "undo one: one is done"]);
     expect(await world.view(runId)).toMatchObject({ status: "FAILED", errorCode: "ghoul_lost" });
   });
 });
@@ -190,9 +134,9 @@ describe("a run that is cancelled", () => {
     const runId = await carried(parked);
     const answer = await world.control.cancel(SOMEBODY, runId, "no longer wanted");
     expect(answer.status).toBe("CANCELLING");
-    expect(trace).toEqual(["one", "two"]);
+    expect(under.trace).toEqual(["one", "two"]);
     await world.later(1);
-    expect([await statusOf(runId), trace.slice(2)]).toEqual([
+    expect([await statusOf(runId), under.trace.slice(2)]).toEqual([
       "CANCELLED",
       ["undo two: two is done", "undo one: one is done"],
     ]);
@@ -209,18 +153,18 @@ describe("a run that is cancelled", () => {
     );
     await world.control.cancel(SOMEBODY, runId, "no longer wanted");
     await world.later(100);
-    expect([await statusOf(runId), trace]).toEqual(["CANCELLING", ["one"]]);
+    expect([await statusOf(runId), under.trace]).toEqual(["CANCELLING", ["one"]]);
     await world.control.cancel(SOMEBODY, own?.run_id ?? "", "that too");
     await world.later(1_000);
     await world.later(1_000);
-    expect([await statusOf(runId), trace]).toEqual(["CANCELLED", ["one", "undo one: one is done"]]);
+    expect([await statusOf(runId), under.trace]).toEqual(["CANCELLED", ["one", "undo one: one is done"]]);
   });
 
   test("before it has started anything is CANCELLED at once", async () => {
     const runId = await started(parked);
     expect((await world.control.cancel(SOMEBODY, runId, "no")).status).toBe("CANCELLED");
     await world.drain();
-    expect(trace).toEqual([]);
+    expect(under.trace).toEqual([]);
   });
 });
 
@@ -231,7 +175,7 @@ describe("what cannot be undone", () => {
       await step(ctx, "one");
       await step(ctx, "two", {
         undo: () => {
-          trace.push("try");
+          under.trace.push("try");
           if (!mayPass()) throw new Error("the bank is closed");
         },
       });
@@ -241,9 +185,9 @@ describe("what cannot be undone", () => {
   test("is tried again later, then asks for a person, and holds up what was started before it", async () => {
     const runId = await carried(refusing(() => false));
     for (const seconds of [1, 40, 200]) await world.later(seconds);
-    expect(trace.slice(2)).toEqual(["try", "try", "try"]);
+    expect(under.trace.slice(2)).toEqual(["try", "try", "try"]);
     await world.later(10_000);
-    expect(trace.slice(2)).toEqual(["try", "try", "try"]);
+    expect(under.trace.slice(2)).toEqual(["try", "try", "try"]);
     const view = await world.view(runId);
     expect(view).toMatchObject({
       status: "FAILING",
@@ -259,7 +203,7 @@ describe("what cannot be undone", () => {
     await world.control.resolve(SOMEBODY, runId, two?.id ?? "", "paid back by hand");
     await world.later(10_000);
     await world.later(10_000);
-    expect([await statusOf(runId), trace.at(-1)]).toEqual(["FAILED", "undo one: one is done"]);
+    expect([await statusOf(runId), under.trace.at(-1)]).toEqual(["FAILED", "undo one: one is done"]);
     expect((await undosOf(runId))[1]).toMatchObject({
       acknowledgedBy: "operator",
       acknowledgement: "paid back by hand",
@@ -270,14 +214,17 @@ describe("what cannot be undone", () => {
     let open = false;
     const runId = await carried(refusing(() => open));
     for (const seconds of [1, 40, 200, 10_000]) await world.later(seconds);
-    expect(trace.slice(2)).toEqual(["try", "try", "try"]);
+    expect(under.trace.slice(2)).toEqual(["try", "try", "try"]);
     open = true;
     expect(await world.control.clear(SOMEBODY, runId, "the bank is open again")).toMatchObject({
       cleared: true,
       status: "FAILING",
     });
     await world.later(1);
-    expect([await statusOf(runId), trace.slice(5)]).toEqual(["FAILED", ["try", "undo one: one is done"]]);
+    expect([await statusOf(runId), under.trace.slice(5)]).toEqual([
+      "FAILED",
+      ["try", "undo one: one is done"],
+    ]);
     expect(await db.admin("select act, subject, reason from ghouls.audit")).toEqual([
       { act: "clear", subject: "containment", reason: "the bank is open again" },
     ]);
@@ -290,7 +237,7 @@ describe("what cannot be undone", () => {
     await world.later(1);
     open = true;
     await world.later(40);
-    expect([await statusOf(runId), trace.slice(2)]).toEqual([
+    expect([await statusOf(runId), under.trace.slice(2)]).toEqual([
       "FAILED",
       ["try", "try", "undo one: one is done"],
     ]);
@@ -298,13 +245,15 @@ describe("what cannot be undone", () => {
 
   test("because its code is not what it was is told, and nothing else is called", async () => {
     const runId = await carried(three);
-    body = () => Promise.reject(new Error("other code"));
+    under.body = () => Promise.reject(new Error("other code"));
     await world.later(1);
-    expect((await world.view(runId)).attention?.reason).toContain("its code does not come to it any more");
-    expect(trace).toEqual(["one", "two", "three"]);
-    body = three;
+    expect((await world.view(runId)).attention?.reason).toContain(
+      "this code is not what the run's journal is of",
+    );
+    expect(under.trace).toEqual(["one", "two", "three"]);
+    under.body = three;
     await world.later(40);
-    expect([await statusOf(runId), trace.slice(3)]).toEqual(["FAILED", UNDONE]);
+    expect([await statusOf(runId), under.trace.slice(3)]).toEqual(["FAILED", UNDONE]);
   });
 });
 
@@ -317,11 +266,11 @@ describe("an effect that happens once, and has an undo", () => {
     };
   };
   async function lostWhilePaying(probe: StepOptions<string>["probe"], at: FaultPoint): Promise<string> {
-    passing = (point, detail) => {
+    under.passing = (point, detail) => {
       if (point === at && detail === "pay") throw new Error("its worker is gone");
     };
     const runId = await carried(paying(probe), "fails");
-    passing = undefined;
+    under.passing = undefined;
     await world.later(130);
     for (let round = 0; round < 4; round += 1) await world.later(1_000);
     return runId;
@@ -329,20 +278,20 @@ describe("an effect that happens once, and has an undo", () => {
 
   test.each([
     ["it cannot have happened: it is not undone", "cannot_happen", []],
-    ["it has happened: it is undone", "happened", ["undo pay: unknown"]],
+    ["it has happened: it is undone with what that answers", "happened", ["undo pay: x"]],
     ["it does not know: it is undone whether it has happened or not", "unknown", ["undo pay: unknown"]],
     ["there is none: it is undone whether it has happened or not", undefined, ["undo pay: unknown"]],
   ] as const)("whose probe says that %s", async (_, outcome, undone) => {
     const probe = outcome === undefined ? undefined : () => ({ outcome, result: "x" });
     const runId = await lostWhilePaying(probe, "worker.after-intent");
     expect(await statusOf(runId)).toBe("FAILED");
-    expect(trace.slice(1)).toEqual([...undone, "undo one: one is done"]);
+    expect(under.trace.slice(1)).toEqual([...undone, "undo one: one is done"]);
   });
 
   test("that was lost before its intent is not undone: it was never called", async () => {
     const runId = await lostWhilePaying(undefined, "worker.before-intent");
     expect(await statusOf(runId)).toBe("FAILED");
-    expect(trace).toEqual(["one", "undo one: one is done"]);
+    expect(under.trace).toEqual(["one", "undo one: one is done"]);
   });
 });
 
@@ -354,7 +303,7 @@ describe("whoever undoes", () => {
       throw new Error("no");
     });
     let times = 0;
-    passing = (point, detail) => {
+    under.passing = (point, detail) => {
       if (point === "ledger.before-statement" && detail === "items.acknowledge" && keys.length > 0)
         if ((times += 1) === 1) throw Object.assign(new Error("by a test"), { code: "XX000" });
     };
@@ -371,15 +320,15 @@ describe("whoever undoes", () => {
     const runId = await carried(three);
     await world.advance(1);
     await world.reconcile();
-    passing = (point, detail) => {
+    under.passing = (point, detail) => {
       if (point === "worker.before-undo" && detail === "two") draining.abort();
     };
     await world.drain({ deps: { draining: draining.signal } });
-    expect(trace.slice(3)).toEqual(UNDONE.slice(0, 2));
-    passing = undefined;
+    expect(under.trace.slice(3)).toEqual(UNDONE.slice(0, 2));
+    under.passing = undefined;
     await world.later(10);
     await world.later(10);
-    expect([await statusOf(runId), trace.slice(3)]).toEqual(["FAILED", UNDONE]);
+    expect([await statusOf(runId), under.trace.slice(3)]).toEqual(["FAILED", UNDONE]);
   });
 
   test("and whose claim is gone meanwhile acknowledges nothing", async () => {
@@ -387,14 +336,14 @@ describe("whoever undoes", () => {
     const runId = await carried(async (ctx) => {
       await step(ctx, "one", {
         undo: async () => {
-          trace.push("begins");
+          under.trace.push("begins");
           await gate.promise;
         },
       });
       throw new Error("no");
     });
     const working = world.later(1);
-    await until("it undoes", () => trace.includes("begins"));
+    await until("it undoes", () => under.trace.includes("begins"));
     await db.admin(
       "update ghouls.deliveries set lease_until = ghouls.clock() - interval '1 second' where run_id = $1 and seq = 2",
       [runId],
@@ -427,7 +376,7 @@ test("a step with an undo and a restart do not go together: nobody could undo it
   const view = await world.view(runId);
   expect(view).toMatchObject({ status: "FAILED", errorCode: "invalid_call" });
   expect(view.error?.message).toContain('ctx.restart was called after step "one", which has an undo');
-  expect(trace).toEqual(["one", "undo one: one is done"]);
+  expect(under.trace).toEqual(["one", "undo one: one is done"]);
 });
 
 test("an undo that is no function is refused", async () => {
@@ -436,17 +385,17 @@ test("an undo that is no function is refused", async () => {
 });
 
 test("a step whose start the ledger cannot take is not called", async () => {
-  passing = (point, detail) => {
+  under.passing = (point, detail) => {
     if (point === "ledger.before-statement" && detail === "undos.start")
       throw Object.assign(new Error("by a test"), { code: "XX000" });
   };
   const runId = await started((ctx) => step(ctx, "one"));
   expect(await world.deliver([`run:${runId}:1`])).toMatchObject([{ reason: "unknown_outcome" }]);
-  expect(trace).toEqual([]);
-  passing = undefined;
+  expect(under.trace).toEqual([]);
+  under.passing = undefined;
   await world.later(130);
   await world.later(2_000);
-  expect([await statusOf(runId), trace]).toEqual(["DONE", ["one"]]);
+  expect([await statusOf(runId), under.trace]).toEqual(["DONE", ["one"]]);
 });
 
 test("doctor names a step that a cancelled run was to undo and has no item of", async () => {

@@ -21,13 +21,20 @@ export interface OpenCall {
   readonly releases?: CallId;
 }
 
-/** A step that can be undone, as its code and the journal know it. */
+/** A step that can be undone, as its code knows it. */
 export interface Undoable {
   readonly id: CallId;
   readonly step: ResolvedStepOptions;
-  readonly outcome: "happened" | "failed" | "unknown";
-  readonly result: unknown;
 }
+
+/** Keys of calls that an ending has items of: effects, which are open, and steps that are to be undone. */
+export interface Wanted {
+  readonly open: readonly string[];
+  readonly undo: readonly string[];
+}
+
+/** What an ending asks of the code. */
+export type EndingCode = Pick<Calls, "openByKey" | "undoable">;
 
 /** Names calls by their identity and knows which are open. */
 export class Calls {
@@ -67,8 +74,7 @@ export class Calls {
     this.#asked.add(call.key);
     this.#openNames.set(placeOf(id), call.key);
     const { step } = call;
-    if (step?.undo !== undefined)
-      this.#undoable.set(call.key, { id, step, outcome: "unknown", result: undefined });
+    if (step?.undo !== undefined) this.#undoable.set(call.key, { id, step });
     return call;
   }
 
@@ -90,14 +96,9 @@ export class Calls {
     return this.#open.get(key);
   }
 
-  close(call: OpenCall, end: { readonly outcome: "ok" | "error"; readonly value: unknown }): void {
+  close(call: OpenCall): void {
     this.#open.delete(call.key);
     this.#openNames.delete(placeOf(call.id));
-    const known = this.#undoable.get(call.key);
-    if (known === undefined) return;
-    const happened = end.outcome === "ok";
-    const result = happened ? end.value : undefined;
-    this.#undoable.set(call.key, { ...known, outcome: happened ? "happened" : "failed", result });
   }
 
   openCalls(): OpenCall[] {

@@ -1,4 +1,4 @@
-import { noLiveStream } from "@ghouls/core";
+import { callKey, noLiveStream } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
@@ -8,10 +8,10 @@ import { Hop } from "./hop.ts";
 import { askForAPerson } from "./live-step.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
 import { pinnedWorkflow } from "./pinned.ts";
-import { CodecError, DisagreementError } from "./loaded-journal.ts";
+import { CodecError, DisagreementError, type LoadedEntry } from "./loaded-journal.ts";
 import { probe } from "./once-step.ts";
 import type { Reins } from "./reins.ts";
-import { undo } from "./undoing.ts";
+import { UNKNOWN, undo, type Known } from "./undoing.ts";
 
 /**
  * Carries a contain delivery: asks the probes of an ending run's effects, then calls the undos of its steps, by a replay that
@@ -44,9 +44,10 @@ export async function carryContain(
     },
   });
   try {
-    const items = (await deps.ledger.items.ofRun(claim)).filter(
-      ({ acknowledgedAt }) => acknowledgedAt === null,
-    );
+    const all = await deps.ledger.items.ofRun(claim);
+    const keyOf = (item: ContainmentItem) => sameKey(item.key);
+    const undoKeys = new Set(all.filter(({ kind }) => kind === "undo").map(keyOf));
+    const items = all.filter(({ acknowledgedAt }) => acknowledgedAt === null);
     const open = items.filter(({ kind }) => kind === "effect");
     const pinned = pinnedWorkflow(claim.workflow, deps.registry);
     if ("absent" in pinned) {
@@ -55,7 +56,7 @@ export async function carryContain(
         version: claim.workflow.version,
         digest: claim.workflow.digest,
       });
-      return await finish(claim, "refused", deps);
+      return await finish(claim, "refused", deps, "it has come to a build without the run's workflow");
     }
     const loaded = await loadMaterial(claim, pinned.workflow, deps);
     if (!isMaterial(loaded)) return await finish(claim, "refused", deps);
@@ -74,11 +75,22 @@ export async function carryContain(
       invocation,
       holdings,
     );
-    const keyOf = (item: ContainmentItem) => sameKey(item.key);
     const undos = items.filter(({ kind }) => kind === "undo").map(keyOf);
     const code = await hop.ending(loaded.input, { open: open.map(keyOf), undo: undos });
+    if (code === undefined)
+      return await finish(claim, "refused", deps, "this code is not what the run's journal is of");
+    const known = knownFrom(loaded.journal);
     const answered = await Promise.all(
-      open.map((item) => settleEffect(claim, item, code.openByKey(keyOf(item)), abort.signal, deps)),
+      open.map((item) => {
+        const key = keyOf(item);
+        const effect = {
+          item,
+          call: code.openByKey(key),
+          isUndone: undoKeys.has(key),
+          happened: (result: unknown) => known.set(key, { outcome: "happened", result }),
+        };
+        return settleEffect(claim, effect, abort.signal, deps);
+      }),
     );
     if (fenced) return { kind: "fenced" };
     if (!answered.every(Boolean)) return await finish(claim, "failed", deps);
@@ -88,6 +100,7 @@ export async function carryContain(
       invocation,
       hop,
       undoable: (item) => code.undoable(keyOf(item)),
+      known: (item) => known.get(keyOf(item)) ?? UNKNOWN,
       signal: undoAbort.signal,
       stops: () => draining,
     });
@@ -102,16 +115,34 @@ export async function carryContain(
   }
 }
 
+/** What the journal says of each step, by its key. */
+function knownFrom(journal: readonly LoadedEntry[]): Map<string, Known> {
+  return new Map(
+    journal.map((entry) => {
+      const isDone = entry.outcome === "ok";
+      const result: unknown = isDone && entry.text !== null ? JSON.parse(entry.text) : undefined;
+      return [callKey(entry), { outcome: isDone ? "happened" : "failed", result }];
+    }),
+  );
+}
+
 /** The ledger writes the same JSON with other white space. */
 function sameKey(key: string): string {
   return JSON.stringify(JSON.parse(key));
 }
 
+interface UnknownEffect {
+  readonly item: ContainmentItem;
+  readonly call: OpenCall | undefined;
+  /** Whether its step is to be undone, too. */
+  readonly isUndone: boolean;
+  readonly happened: (result: unknown) => void;
+}
+
 /** Whether the probe could tell what became of an effect, or its undo will see to it. */
 async function settleEffect(
   claim: ClaimedRun,
-  item: ContainmentItem,
-  call: OpenCall | undefined,
+  { item, call, isUndone, happened }: UnknownEffect,
   hopSignal: AbortSignal,
   deps: ExecutionDeps,
 ): Promise<boolean> {
@@ -121,8 +152,9 @@ async function settleEffect(
     const said = await deps.ledger.items.acknowledge(claim, { ...told, ...(effect && { effect }) });
     return said !== null;
   };
-  const covered = () => say("nobody knows; its undo is called whether it has happened or not", "undo");
-  if (call.step.probe === undefined) return call.step.undo === undefined ? false : covered();
+  const covered = async () =>
+    isUndone && (await say("nobody knows; its undo is called whether it has happened or not", "undo"));
+  if (call.step.probe === undefined) return covered();
   const log = deps.logFor(claim);
   const answer = await probe(call.step.probe, {
     call: call.id,
@@ -146,12 +178,12 @@ async function settleEffect(
       step: call.id.name,
       reason: typeof answer === "string" ? answer : "unknown",
     });
-    return call.step.undo === undefined ? false : covered();
+    return covered();
   }
-  const { outcome } = answer;
-  return outcome === "happened"
-    ? say("it has happened", "probe", outcome)
-    : say("it has not happened, and cannot any more", "probe", outcome);
+  if (answer.outcome === "cannot_happen")
+    return say("it has not happened, and cannot any more", "probe", answer.outcome);
+  happened(answer.result);
+  return say("it has happened", "probe", answer.outcome);
 }
 
 async function finish(

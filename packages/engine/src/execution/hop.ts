@@ -1,12 +1,12 @@
 import { StepFailedError, type AnyWorkflow, type CallId, type Failure, type Logger } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { Asking } from "./asking.ts";
-import { Calls, type OpenCall } from "./calls.ts";
+import { Calls, type EndingCode, type OpenCall, type Wanted } from "./calls.ts";
 import { startChild } from "./children.ts";
 import { standIn } from "./current-hop.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Effects } from "./effects.ts";
-import { failureOf, handsOver, whatStops, type HopEnd } from "./hop-end.ts";
+import { failureOf, whatStops, type HopEnd } from "./hop-end.ts";
 import { InFlight } from "./in-flight.ts";
 import type { Held } from "./holdings.ts";
 import { JournalWriter } from "./journal-writer.ts";
@@ -30,12 +30,6 @@ import { workflowContext } from "./workflow-context.ts";
 
 /** Answers the open calls, once these are among them, or the patience of a replay is over. */
 export type OpenCallsOf = (wanted: readonly CallId[]) => Promise<readonly OpenCall[]>;
-
-/** Keys of calls that an ending has items of. */
-interface Wanted {
-  readonly open: readonly string[];
-  readonly undo: readonly string[];
-}
 
 /**
  * One hop: replays the journal, then carries the run on. Everything that the user's code sees is resolved here, one
@@ -100,6 +94,7 @@ export class Hop {
       effects: material.effects,
       nextTries: this.#nextTries,
       hopSignal: this.#word.signal,
+      handsOver: () => this.#word.handsOver,
       ended: () => this.#wake.resolve(),
     });
     this.#streaming = new Streaming(claim, deps.live, this.#log);
@@ -138,13 +133,15 @@ export class Hop {
     this.#invoke(input);
     await this.#replay();
     const word = this.#word;
-    const mismatch = this.#disagrees ? undefined : this.#bodies.mismatch();
+    // A replay that was cut off by a handover says nothing about the code.
+    const isCutOff = word.handsOver;
+    const mismatch = this.#disagrees || isCutOff ? undefined : this.#bodies.mismatch();
     if (mismatch !== undefined) {
       word.refuse(mismatch);
       // Whatever its code has come to.
       word.insist(mismatch);
     }
-    if (beforeLive !== undefined && !this.#disagrees && !word.refused && word.mayWrite) {
+    if (beforeLive !== undefined && !this.#disagrees && !isCutOff && !word.refused && word.mayWrite) {
       const stopped = await whatStops(() => beforeLive((wanted) => this.#openWithin(wanted)));
       if (stopped !== undefined) {
         word.say(stopped);
@@ -166,9 +163,9 @@ export class Hop {
 
   /**
    * Replays without starting anything, and answers what an ending needs of the code: the calls that are open, whose probes are
-   * asked, and the steps that can be undone.
+   * asked, and the steps that can be undone. Undefined where its journal is another code's.
    */
-  async ending(input: unknown, { open, undo }: Wanted): Promise<Pick<Calls, "openByKey" | "undoable">> {
+  async ending(input: unknown, { open, undo }: Wanted): Promise<EndingCode | undefined> {
     this.#invoke(input);
     await this.#replay();
     const calls = this.#calls;
@@ -176,7 +173,7 @@ export class Hop {
     const isKnown = (key: string) => calls.undoable(key) !== undefined;
     await this.#until(() => open.every(isOpen) && undo.every(isKnown));
     this.#word.say({ kind: "fenced" });
-    return calls;
+    return this.#disagrees ? undefined : calls;
   }
 
   /** Replays without starting anything until the code stands where it should, and tells where it does. */
@@ -269,7 +266,7 @@ export class Hop {
       hasEnded: () => this.#word.end !== undefined,
       askedLate: () => {
         // Not in a replay, which may not have come as far as the journal.
-        if (this.#live && this.#word.end !== undefined && handsOver(this.#word.end)) this.#askedLate = true;
+        if (this.#live && this.#word.handsOver) this.#askedLate = true;
       },
       decide: (end) => this.#word.say(end),
       refuse,
@@ -387,10 +384,10 @@ export class Hop {
   }
 
   #resolve(call: OpenCall, { outcome, text, tries, completedAt }: Kept): void {
+    this.#calls.close(call);
+    this.#now = completedAt;
     // User code gets what a replay would give it: the value by way of its JSON text.
     const value: unknown = text === null ? undefined : JSON.parse(text);
-    this.#calls.close(call, { outcome, value });
-    this.#now = completedAt;
     this.#bodies.resolved(call, value, this.#live);
     const received = call.wait?.receive;
     if (outcome === "ok") call.result.resolve(received === undefined ? value : received(value));

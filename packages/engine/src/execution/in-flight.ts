@@ -41,6 +41,8 @@ interface InFlightOptions {
   readonly nextTries: NextTries;
   /** Fires when the run does not go on here. */
   readonly hopSignal: AbortSignal;
+  /** Whether the run goes on in another hop. */
+  readonly handsOver: () => boolean;
   /** Called when a step has ended. */
   readonly ended: () => void;
 }
@@ -93,9 +95,19 @@ export class InFlight {
   }
 
   #step(call: OpenCall, options: ResolvedStepOptions, run: Run, triesBefore: number): Promise<OnceEnd> {
-    const { claim, deps, invocation, effects, hopSignal } = this.#options;
+    const { claim, deps, invocation, effects, hopSignal, handsOver } = this.#options;
     const log = deps.logFor(claim);
-    const step = { call: call.id, claim, options, hopSignal, log, effects, triesBefore, invocation };
+    const step = {
+      call: call.id,
+      claim,
+      options,
+      hopSignal,
+      log,
+      effects,
+      triesBefore,
+      invocation,
+      handsOver,
+    };
     return liveStep({ ...step, run: run as (context: StepContext) => unknown }, deps);
   }
 

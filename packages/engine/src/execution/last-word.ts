@@ -29,6 +29,11 @@ export class LastWord {
     return this.#end;
   }
 
+  /** Whether the run goes on in another hop, as far as it is known. */
+  get handsOver(): boolean {
+    return this.#end !== undefined && handsOver(this.#end);
+  }
+
   /** Whether the claim is still believed to be this hop's. */
   get mayWrite(): boolean {
     return this.#mayWrite;

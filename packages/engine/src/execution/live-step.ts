@@ -47,6 +47,8 @@ export interface LiveStep {
   readonly effects: Effects;
   readonly triesBefore: number;
   readonly invocation: Invocation;
+  /** Whether the run goes on in another hop. */
+  readonly handsOver: () => boolean;
 }
 
 /** Twelve days: nobody stands at a breakpoint for longer, and the timer that follows it still fits one of Node's. */
@@ -71,6 +73,7 @@ export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<Onc
     log,
     overdueAfterMs: deps.settings.overdueAfterMs,
     onOverdue: () => askForAPerson(step, deps),
+    handsOver: step.handsOver,
     whyNotNow: () => whyNotNow(call.name, step.options.timeoutMs, claim, deps, invocation),
   };
   if (!options.once && effects.of(call).openIntent !== undefined)

@@ -38,6 +38,8 @@ export interface OnceStep {
   readonly ledgerNowMs: () => number;
   /** Why no further try may start now. */
   readonly whyNotNow: () => HopEnd | undefined;
+  /** Whether the run goes on in another hop: between two tries it is let go. */
+  readonly handsOver: () => boolean;
 }
 
 /** Either an outcome to journal, or how the hop ends because there is none. */
@@ -87,7 +89,8 @@ export async function onceStep(step: OnceStep, deps: ExecutionDeps): Promise<Onc
     step.tried(number, tries);
     if (tries >= step.options.tries || step.hopSignal.aborted) return failedForGood(step, tries, end.failure);
     const delayMs = retryDelayMs(step.options.backoff, tries + 1, deps.chance());
-    if (delayMs > deps.settings.residentDelayMs) return { outcome: "later", tries, delayMs };
+    if (delayMs > deps.settings.residentDelayMs || step.handsOver())
+      return { outcome: "later", tries, delayMs };
     await pause(delayMs, step.hopSignal);
   }
 }

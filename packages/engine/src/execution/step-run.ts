@@ -33,6 +33,8 @@ export interface StepRun extends StepCall {
   readonly triesBefore: number;
   /** Why no further try may start now: the hop ends instead, and the next one goes on with the tries that are left. */
   readonly whyNotNow: () => HopEnd | undefined;
+  /** Whether the run goes on in another hop: between two tries it is let go. */
+  readonly handsOver: () => boolean;
 }
 
 export type StepEnd =
@@ -65,7 +67,8 @@ export async function runStep(step: StepRun): Promise<StepEnd> {
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     step.log.warn("a try of a step failed", { step: step.name, try: tryNumber, error: end.failure.name });
     const delayMs = retryDelayMs(options.backoff, tryNumber + 1, step.chance());
-    if (delayMs > step.residentDelayMs) return { outcome: "later", tries: tryNumber, delayMs };
+    if (delayMs > step.residentDelayMs || step.handsOver())
+      return { outcome: "later", tries: tryNumber, delayMs };
     await pause(delayMs, step.hopSignal);
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     const notNow = step.whyNotNow();

@@ -7,14 +7,23 @@ import type { Hop } from "./hop.ts";
 import { askForAPerson } from "./live-step.ts";
 import { callOnce } from "./step-run.ts";
 
+const NO_TIME = "its timeout does not fit what is left of the invocation";
 const NO_UNDO = "its code does not come to it any more, or has no undo for it";
+
+/** What is known of a step that is to be undone. */
+export interface Known {
+  readonly outcome: "happened" | "failed" | "unknown";
+  readonly result: unknown;
+}
+export const UNKNOWN: Known = { outcome: "unknown", result: undefined };
 
 interface Undoing {
   readonly claim: ClaimedRun;
   readonly deps: ExecutionDeps;
   readonly invocation: Invocation;
   readonly hop: Hop;
-  /** What is known of the step of an item. */
+  /** The step of an item, as its code has it, and what the journal or its probe says of it. */
+  readonly known: (item: ContainmentItem) => Known;
   readonly undoable: (item: ContainmentItem) => Undoable | undefined;
   /** Fires when nothing of this claim is wanted any more. */
   readonly signal: AbortSignal;
@@ -49,9 +58,11 @@ export async function undo(undoing: Undoing): Promise<Undone> {
   for (const { key, name } of wanted) {
     const item = items.get(key);
     if (item === undefined) continue;
-    if (undoing.stops()) return undone > 0 ? { kind: "some" } : { kind: "none", why: "its time was over" };
+    // What stopped it is no fault of the undo.
+    if (undoing.stops()) return { kind: "some" };
     const why = await undoOne(item, name, undoing);
     if (undoing.signal.aborted) return { kind: "fenced" };
+    if (why === NO_TIME && undone > 0) return { kind: "some" };
     if (why !== undefined) {
       await deps.ledger.items.noteError(claim, item, why);
       return { kind: "none", why: `step "${name}" could not be undone: ${why}` };
@@ -65,14 +76,14 @@ export async function undo(undoing: Undoing): Promise<Undone> {
 
 /** Answers why it is not undone, as far as anybody knows. */
 async function undoOne(item: ContainmentItem, name: string, undoing: Undoing): Promise<string | undefined> {
-  const { claim, deps, hop, invocation, undoable, signal } = undoing;
-  const known = undoable(item);
-  if (known === undefined) return NO_UNDO;
-  const { id, step, outcome, result } = known;
+  const { claim, deps, hop, invocation, undoable, known, signal } = undoing;
+  const found = undoable(item);
+  if (found === undefined) return NO_UNDO;
+  const { id, step } = found;
+  const { outcome, result } = known(item);
   const { undo: run, timeoutMs } = step;
   if (run === undefined) return NO_UNDO;
-  if (timeoutMs > invocation.remainingMs() - deps.settings.settleReserveMs)
-    return `its timeout of ${timeoutMs} ms does not fit what is left of the invocation`;
+  if (timeoutMs > invocation.remainingMs() - deps.settings.settleReserveMs) return NO_TIME;
   const log = deps.logFor(claim);
   await deps.faults("worker.before-undo", name);
   const where = { hop, scope: id.scope, step: `undo of ${name}`, held: undefined };
@@ -104,11 +115,14 @@ async function undoOne(item: ContainmentItem, name: string, undoing: Undoing): P
   return end.failure.message.slice(0, 300);
 }
 
+/** False where the claim is gone. What an operator has settled meanwhile is settled. */
 async function acknowledge(
   { kind, key }: ContainmentItem,
   words: string,
   { claim, deps }: Undoing,
 ): Promise<boolean> {
   const said = await deps.ledger.items.acknowledge(claim, { kind, key, by: "undo", words, under: claim });
-  return said !== null;
+  if (said !== null) return true;
+  const now = (await deps.ledger.items.ofRun(claim)).find((item) => item.kind === kind && item.key === key);
+  return now?.acknowledgedAt !== null;
 }

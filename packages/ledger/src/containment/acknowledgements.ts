@@ -45,7 +45,7 @@ with item as materialized (
   returning t.run_id
 )
 update ghouls.runs run
-set open_items = run.open_items - 1, contain_from = case when $5 = 'operator' then ghouls.clock() else run.contain_from end
+set open_items = run.open_items - 1, contain_from = case when $5 in ('operator', 'probe', 'undo') then ghouls.clock() else run.contain_from end
 from acknowledged a
 where run.tenant_id = a.tenant_id and run.run_id = a.run_id and (select count(*) from known) >= 0
   and (select count(*) from job) >= 0

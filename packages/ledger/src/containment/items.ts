@@ -94,7 +94,7 @@ where run.tenant_id = $1 and run.run_id = $2 and (select count(*) from acknowled
 returning run.open_items`,
 );
 
-/** Contain deliveries `d` of a run that ended without what they were made for, since an operator's last word about that. */
+/** Contain deliveries `d` of a run that ended without what they were made for, since anything of it was acknowledged, or an operator spoke. */
 const IN_VAIN = `d.cause = 'contain' and d.outcome in ('lost', 'failed', 'refused') and not exists (
       select from ghouls.runs run
       where run.tenant_id = d.tenant_id and run.run_id = d.run_id and run.contain_from >= d.settled_at)`;

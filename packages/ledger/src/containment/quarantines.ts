@@ -38,7 +38,7 @@ const TRY_AGAIN = writeStatement(
 with r as materialized (
   select run.tenant_id, run.run_id
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and run.attention_at is not null
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and starts_with(run.attention_reason, 'containment')
   for update
 ), due as (
   update ghouls.containment_items i

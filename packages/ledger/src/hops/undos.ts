@@ -14,11 +14,12 @@ with ${heldBy(CLAIM_STATES)}, before as materialized (
   join ghouls.undos u on u.tenant_id = held.tenant_id and u.run_id = held.run_id and u.epoch = $5 and u.scope = $6 and u.kind = $7
     and u.name = $8 and u.nth = $9
 ), started as (
-  insert into ghouls.undos (tenant_id, run_id, epoch, scope, kind, name, nth, once, seq, token, started_at)
+  insert into ghouls.undos as u (tenant_id, run_id, epoch, scope, kind, name, nth, once, seq, token, started_at)
   select held.tenant_id, held.run_id, $5, $6, $7, $8, $9, $10, held.seq, held.token, ghouls.clock()
   from held
   on conflict (tenant_id, run_id, epoch, scope, kind, name, nth)
-    do update set seq = excluded.seq, token = excluded.token, cleared_at = null
+    -- Whose code calls it as a plain step now has no intents that tell more.
+    do update set seq = excluded.seq, token = excluded.token, cleared_at = null, once = u.once and excluded.once
   returning tenant_id, run_id
 ), marked as (
   update ghouls.runs run

@@ -43,7 +43,7 @@ with r as materialized (
   returning d.tenant_id, d.run_id, d.seq, d.queue, d.due_at
 ), unpaused as (
   update ghouls.runs run
-  set paused_at = null, paused_by = null, pause_reason = null
+  set paused_at = null, paused_by = null, pause_reason = null, workflow_absent_since = null
   from r
   where run.tenant_id = r.tenant_id and run.run_id = r.run_id
   returning run.tenant_id, run.run_id, run.workflow_name, run.status, run.quarantined_at, run.paused_at

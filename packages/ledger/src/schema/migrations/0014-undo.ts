@@ -20,7 +20,7 @@ alter table ghouls.runs
   add column undoable boolean not null default false,
   add column contain_from timestamptz;
 comment on column ghouls.runs.contain_from is
-  'An operator''s last word about its containment: what was tried in vain before it does not count any more.';
+  'When its containment came further, or an operator spoke about it: what was tried in vain before it does not count any more.';
 comment on column ghouls.runs.undoable is 'Whether it has started a step that has an undo.';
 
 create table ghouls.undos (
@@ -88,6 +88,16 @@ from ghouls.steps_to_undo u
 join ghouls.runs run on run.tenant_id = u.tenant_id and run.run_id = u.run_id
 where run.status in ('FAILING', 'CANCELLING', 'FAILED', 'CANCELLED') and not exists (
   select from ghouls.containment_items i
-  where i.tenant_id = u.tenant_id and i.run_id = u.run_id and i.kind = 'undo' and i.key = u.key);
+  where i.tenant_id = u.tenant_id and i.run_id = u.run_id and i.kind = 'undo' and i.key = u.key)
+union all
+select u.tenant_id, u.run_id, run.status, u.name, j.ordinal::text
+from ghouls.undos u
+join ghouls.runs run on run.tenant_id = u.tenant_id and run.run_id = u.run_id
+join ghouls.journal j on j.tenant_id = u.tenant_id and j.run_id = u.run_id and j.epoch = u.epoch and j.scope = u.scope
+  and j.kind = u.kind and j.name = u.name and j.nth = u.nth and j.outcome = 'ok'
+where run.status in ('FAILING', 'CANCELLING', 'FAILED', 'CANCELLED') and not exists (
+  select from ghouls.containment_items i
+  where i.tenant_id = u.tenant_id and i.run_id = u.run_id and i.kind = 'undo'
+    and i.key = json_build_array(u.epoch, u.scope, u.kind, u.name, u.nth)::text);
 `,
 };
