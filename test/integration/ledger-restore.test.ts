@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, inject, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import { run } from "@ghouls/cli";
 import { workflow, type WorkflowContext } from "ghouls";
 import { processIo } from "../../packages/cli/src/io.ts";
-import { testDatabase } from "../support/database.ts";
+import { restoredFrom } from "../support/restored.ts";
 import { SOMEBODY, testWorld, type World } from "../support/world.ts";
 
 /** A ledger that is restored from a backup, while what it was a backup of went on. */
@@ -89,7 +89,7 @@ test("a restored ledger that is paused before a worker touches it moves nothing 
   expect(await statuses(before, runs)).toEqual(atBackup);
 
   // The backup; the original goes on, and all of its runs end.
-  const copy = await testDatabase(inject("postgres"), before.db.name);
+  const copy = await restoredFrom(before.db);
   gate.resolve();
   await working;
   await grant(before, asks);
