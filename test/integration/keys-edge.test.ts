@@ -98,6 +98,7 @@ function ask({ method, path }: Pick<Route, "method" | "path">, token: string | n
 function bodyOf(path: string): unknown {
   if (path.endsWith("/batch")) return { runs: [{ workflow: "none" }] };
   if (path.endsWith("/runs")) return { workflow: "none" };
+  if (path === "/v1/runs/cancel") return { filter: { workflow: "none" }, reason: "by a test" };
   if (path.endsWith("/pauses")) return { scope: "workflow", workflow: "none", reason: "by a test" };
   if (path.startsWith("/v1/attempts")) return { outcome: "cancelled", reason: "by a test" };
   if (path.endsWith("/decision")) return { verdict: "grant", digest: "of no request" };
