@@ -241,6 +241,21 @@ describe("what cannot be undone", () => {
       "FAILED",
       ["try", "try", "undo one: one is done"],
     ]);
+    // It asked for a person meanwhile; nobody is needed any more.
+    expect((await world.view(runId)).attention).toBeNull();
+  });
+
+  test("is tried at once where an operator says so before its next try is due", async () => {
+    let open = false;
+    const runId = await carried(refusing(() => open));
+    await world.later(1);
+    open = true;
+    expect(await world.control.clear(SOMEBODY, runId, "the bank is open")).toMatchObject({ cleared: true });
+    await world.later(1);
+    expect([await statusOf(runId), under.trace.slice(2)]).toEqual([
+      "FAILED",
+      ["try", "try", "undo one: one is done"],
+    ]);
   });
 
   test("because its code is not what it was is told, and nothing else is called", async () => {

@@ -22,8 +22,9 @@ export function itemView(item: ContainmentItem): wire.ContainmentItem {
   };
 }
 
-/** The name of the call in the key of an effect, an undo or an attempt, `[epoch, scope, kind, name, nth]`. */
+/** The call in the key of an effect, an undo or an attempt, `[epoch, scope, kind, name, nth]`, in words. */
 function callOf(key: string): string {
-  const [, , , name] = JSON.parse(key) as [number, string, string, string, number];
-  return name;
+  const [, scope, , name, nth] = JSON.parse(key) as [number, string, string, string, number];
+  const use = nth === 1 ? "" : ` (use ${nth})`;
+  return `${name}${use}${scope === "" ? "" : ` in ${scope}`}`;
 }

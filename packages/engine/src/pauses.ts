@@ -53,7 +53,7 @@ function mustReachAll({ permissions }: Caller): void {
     "forbidden",
     "This needs the permission deployment:pause, which the token does not have: it reaches beyond your tenant.",
     {
-      fix: "Pause your tenant or a workflow of it; or use a key of `ghouls keys create --permission deployment:pause`.",
+      fix: "Name your tenant or a workflow of it; or use a key that has it: `ghouls keys create --tenant <name> --subject <name> --role operator --permission deployment:pause`.",
     },
   );
 }

@@ -33,6 +33,10 @@ export async function lockRuns(
   return new Map(found.map((row) => [rows(row).text("run_id"), rows(row).text("status") as RunStatus]));
 }
 
+/** Whether a run asks for a person because of what is left to contain. */
+export const ABOUT_CONTAINMENT =
+  "(starts_with(run.attention_reason, 'containment') or starts_with(run.attention_reason, 'effect_unknown'))";
+
 /**
  * Ends a run that is contained: no open item, no claimed delivery. A PENDING contain delivery is fenced by the ending, a
  * CLAIMED one is waited for. Where only steps are left to be undone, a look at them is due. A statement of its own after the
@@ -72,7 +76,9 @@ with r as materialized (
 )
 update ghouls.runs run
 set status = case r.status when 'COMPLETING' then 'DONE' when 'FAILING' then 'FAILED' else 'CANCELLED' end,
-  finished_at = ghouls.clock()
+  finished_at = ghouls.clock(),
+  attention_reason = case when ${ABOUT_CONTAINMENT} then null else run.attention_reason end,
+  attention_at = case when ${ABOUT_CONTAINMENT} then null else run.attention_at end
 from r
 where run.tenant_id = r.tenant_id and run.run_id = r.run_id
   and (select count(*) from fenced) >= 0 and (select count(*) from undo_due) >= 0

@@ -1,7 +1,7 @@
 import { sqlStates, type RunStatus } from "@ghouls/core";
 import { recordAudit } from "../audit.ts";
 import type { Database } from "../connection/database.ts";
-import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
+import { ABOUT_CONTAINMENT, endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
 import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
 import { ENDING_STATES } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
@@ -38,7 +38,7 @@ const TRY_AGAIN = writeStatement(
 with r as materialized (
   select run.tenant_id, run.run_id
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and starts_with(run.attention_reason, 'containment')
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and ${ABOUT_CONTAINMENT}
   for update
 ), due as (
   update ghouls.containment_items i
@@ -46,11 +46,17 @@ with r as materialized (
   from r
   where i.tenant_id = r.tenant_id and i.run_id = r.run_id and i.kind in ('effect', 'undo') and i.acknowledged_at is null
   returning i.tenant_id, i.run_id
+), delivery_due as (
+  update ghouls.deliveries d
+  set due_at = ghouls.clock(), next_publication_at = ghouls.clock()
+  from r
+  where d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.cause = 'contain' and d.status = 'PENDING'
+  returning d.run_id
 )
 update ghouls.runs run
 set contain_from = ghouls.clock(), attention_reason = null, attention_at = null
 from r
-where run.tenant_id = r.tenant_id and run.run_id = r.run_id and exists (select from due)
+where run.tenant_id = r.tenant_id and run.run_id = r.run_id and exists (select from due) and (select count(*) from delivery_due) >= 0
 returning run.status`,
 );
 
