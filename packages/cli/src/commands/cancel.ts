@@ -43,7 +43,10 @@ export function addCancel(program: Command, context: Context): void {
     act(context, options, async (id: string | undefined) => {
       const filter = filterOf(options());
       if (id !== undefined && (Object.keys(filter).length > 0 || options().dryRun === true))
-        throw usageError("cancel takes a run id, or a filter", "Leave one of them out.");
+        throw usageError(
+          "cancel takes a run id, or a filter, which --dry-run is for",
+          "Leave one of them out.",
+        );
       if (id === undefined && Object.keys(filter).length === 0)
         throw usageError("cancel needs a run id, or a filter", "See `ghouls cancel --help` for its filters.");
       const client = await connect(context.io, options(), "operator");

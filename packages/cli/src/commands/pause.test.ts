@@ -42,7 +42,10 @@ describe("pause of a run", () => {
   it("that is ending says so, and is a failure", async () => {
     const server = await api({ [path]: { ...answer, paused: false, status: "FAILING", pauses: [] } });
     const outcome = await ghouls(["pause", RUN_ID, ...WHY], { env: server.env });
-    expect(outcome).toMatchObject({ code: 1, out: "decided before: FAILING\n" });
+    expect(outcome).toMatchObject({
+      code: 1,
+      out: "not paused: the run is FAILING, and no pause holds an ending\n",
+    });
   });
 });
 

@@ -47,7 +47,12 @@ async function pauseRun(io: Io, id: string, options: PauseOptions): Promise<numb
   const own = answer.pauses.find(({ scope }) => scope === "run");
   if (options.json === true) io.out(`${jsonText(answer)}\n`);
   else if (answer.paused) io.out(`paused: the run is ${answer.status}\n`);
-  else io.out(own === undefined ? `decided before: ${answer.status}\n` : `paused before, ${whose(own)}\n`);
+  else
+    io.out(
+      own === undefined
+        ? `not paused: the run is ${answer.status}, and no pause holds an ending\n`
+        : `paused before, ${whose(own)}\n`,
+    );
   return answer.paused || own !== undefined ? EXIT.ok : EXIT.failed;
 }
 
