@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { crashWorld } from "../support/crash-world.ts";
-import type { Fault, Passing } from "../support/fault-plan.ts";
-import { victims } from "../support/victims.ts";
+import type { Passing } from "../support/fault-plan.ts";
+import { killsOn, victims } from "../support/victims.ts";
 
 const world = await crashWorld();
 const { stub, db } = world;
@@ -34,15 +34,7 @@ async function wayOf(): Promise<readonly (readonly Passing[])[]> {
 }
 
 const cases = (await wayOf()).flatMap((way, hop) =>
-  way
-    // Beats and visibilities come when they come; their kills have tests of their own.
-    .filter(({ point, detail }) => !/-(beat|visibility)$/.test(point) && detail !== "deliveries.beat")
-    .map(({ point, detail, nth }): [string, string, number, Fault] => [
-      HOPS[hop] as string,
-      `${point}${detail === undefined ? "" : ` ${detail}`} #${nth}`,
-      hop,
-      { point, ...(detail === undefined ? {} : { detail }), nth, action: "kill" },
-    ]),
+  killsOn(way).map(([label, fault]) => [HOPS[hop] as string, label, hop, fault] as const),
 );
 
 test("the way of a parent and its child passes every point between them", () => {

@@ -5,7 +5,7 @@ import { LEASE_SECONDS, crashWorld } from "../support/crash-world.ts";
 import type { Fault, Passing } from "../support/fault-plan.ts";
 import { jobServer } from "../support/job-server.ts";
 import { until } from "../support/wait.ts";
-import { victims } from "../support/victims.ts";
+import { killsOn, victims } from "../support/victims.ts";
 
 const server = await jobServer();
 const world = await crashWorld({ services: jobServicesAt(server.origin), origins: [server.origin] });
@@ -65,14 +65,8 @@ async function holds(runId: string, workflow: "keyed" | "once"): Promise<void> {
   expect(server.effects(runId)).toBe(1);
 }
 
-const labelled = (way: readonly Passing[], from: string) =>
-  way
-    .slice(way.findIndex(({ point }) => point === from))
-    .filter(({ point, detail }) => !/-(beat|visibility)$/.test(point) && detail !== "deliveries.beat")
-    .map(({ point, detail, nth }): [string, Fault] => [
-      `${point}${detail === undefined ? "" : ` ${detail}`} #${nth}`,
-      { point, ...(detail === undefined ? {} : { detail }), nth, action: "kill" },
-    ]);
+const killsFrom = (way: readonly Passing[], from: string) =>
+  killsOn(way.slice(way.findIndex(({ point }) => point === from)));
 
 /** What a worker passes from its park to the answer of the submission. */
 async function wayOfWorker(): Promise<[string, Fault][]> {
@@ -82,7 +76,7 @@ async function wayOfWorker(): Promise<[string, Fault][]> {
   const { passings } = await worker.inspect();
   await heal(runId);
   worker.signal("SIGKILL");
-  return labelled(passings, "worker.before-park");
+  return killsFrom(passings, "worker.before-park");
 }
 
 /** A run whose job nobody has sent, and that somebody is to look after now. */
@@ -103,7 +97,7 @@ async function wayOfReconciler(): Promise<[string, Fault][]> {
   const { passings } = await worker.inspect();
   await heal(runId);
   worker.signal("SIGKILL");
-  return labelled(passings, "delegates.after-select").filter(([label]) => /delegate|attempts/.test(label));
+  return killsFrom(passings, "delegates.after-select").filter(([label]) => /delegate|attempts/.test(label));
 }
 
 const worker = await wayOfWorker();

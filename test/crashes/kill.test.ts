@@ -6,9 +6,9 @@ import {
   OVER_SECONDS,
   crashWorld,
 } from "../support/crash-world.ts";
-import type { Fault, Passing } from "../support/fault-plan.ts";
+import type { Passing } from "../support/fault-plan.ts";
 import { until } from "../support/wait.ts";
-import { victims } from "../support/victims.ts";
+import { killsOn, victims } from "../support/victims.ts";
 
 const world = await crashWorld();
 const { stub, ledger } = world;
@@ -28,17 +28,8 @@ async function wayOf(workflow: string, input: unknown, shortly = false): Promise
   return passings;
 }
 
-const labelled = (way: readonly Passing[]) =>
-  way
-    // Beats and visibilities come when they come, beside a step; they have a test of their own.
-    .filter(({ point, detail }) => !/-(beat|visibility)$/.test(point) && detail !== "deliveries.beat")
-    .map(({ point, detail, nth }): [string, Fault] => [
-      `${point}${detail === undefined ? "" : ` ${detail}`} #${nth}`,
-      { point, ...(detail === undefined ? {} : { detail }), nth, action: "kill" },
-    ]);
-
-const threeWay = labelled(await wayOf("three", null));
-const handoverWay = labelled(await wayOf("many", HANDS_OVER, true)).filter(([label]) =>
+const threeWay = killsOn(await wayOf("three", null));
+const handoverWay = killsOn(await wayOf("many", HANDS_OVER, true)).filter(([label]) =>
   /handover|yield|publish|queue/.test(label),
 );
 
@@ -193,7 +184,7 @@ describe("kill -9 of a reconciler", () => {
     await tracer.reconcile();
     await world.advance(10);
     await tracer.reconcile();
-    const way = labelled((await tracer.inspect()).passings);
+    const way = killsOn((await tracer.inspect()).passings);
     await world.heal(Object.keys(runs), survivor);
     await world.audit(runs);
     tracer.signal("SIGKILL");

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { balances } from "../../packages/workflows/src/payout/bank.ts";
 import { OVER_SECONDS, crashWorld } from "../support/crash-world.ts";
 import type { Fault, Passing } from "../support/fault-plan.ts";
-import { victims } from "../support/victims.ts";
+import { killsOn, victims } from "../support/victims.ts";
 import { SOMEBODY } from "../support/world.ts";
 
 const bank = await mkdtemp(join(tmpdir(), "ghouls-bank-"));
@@ -40,19 +40,11 @@ async function wayOf(): Promise<readonly (readonly Passing[])[]> {
   return ways;
 }
 
-const cases = (await wayOf()).flatMap((way, hop) =>
-  way
-    // How a hop goes on, whatever its steps are, is killed at every point elsewhere.
-    .filter(({ point, detail }) => hop === 1 || /undo|intent|settle/.test(`${point} ${detail}`))
-    // Beats and visibilities come when they come; their kills have tests of their own.
-    .filter(({ point, detail }) => !/-(beat|visibility)$/.test(point) && detail !== "deliveries.beat")
-    .map(({ point, detail, nth }): [string, string, number, Fault] => [
-      HOPS[hop] as string,
-      `${point}${detail === undefined ? "" : ` ${detail}`} #${nth}`,
-      hop,
-      { point, ...(detail === undefined ? {} : { detail }), nth, action: "kill" },
-    ]),
-);
+const cases = (await wayOf()).flatMap((way, hop) => {
+  // How a hop goes on, whatever its steps are, is killed at every point elsewhere.
+  const own = way.filter(({ point, detail }) => hop === 1 || /undo|intent|settle/.test(`${point} ${detail}`));
+  return killsOn(own).map(([label, fault]) => [HOPS[hop] as string, label, hop, fault] as const);
+});
 
 test("the way of a batch that is undone passes every point of it", () => {
   const points = new Set(cases.map(([, , , { point, detail }]) => detail ?? point));

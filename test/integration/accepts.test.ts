@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { sha256, type Codec } from "@ghouls/core";
-import { Registry, createAdmission, createAnnouncement, type ExecutionDeps } from "@ghouls/engine";
-import { workflow, type WorkflowContext } from "ghouls";
+import type { WorkflowContext } from "ghouls";
+import { buildOf } from "../support/builds.ts";
 import { jobService } from "../support/job-service.ts";
-import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
+import { SOMEBODY, testWorld } from "../support/world.ts";
 
 /** Code that changes under parked runs, and says which earlier digests it carries on. */
 
@@ -38,32 +38,18 @@ beforeEach(async () => {
   await db.admin("truncate ghouls.workflows");
 });
 
-/** One build of the project, with its admission and workers: each digest with its code. */
-function build(name: string, digests: Readonly<Record<string, Version>>) {
-  const registry = new Registry(
-    Object.entries(digests).map(([digest, { version = 1, code, accepts = [], input = z.unknown() }]) => ({
+/** One build of the project: each digest with its code. */
+const build = (name: string, digests: Readonly<Record<string, Version>>) =>
+  buildOf(
+    world,
+    name,
+    Object.entries(digests).map(([digest, { code, accepts = [], ...version }]) => ({
+      ...version,
+      accepts: accepts.map(sha256),
       digest: sha256(digest),
-      definition: workflow({
-        name: "job",
-        version,
-        onWorkerLoss: "resume",
-        input,
-        accepts: accepts.map(sha256),
-        run: code,
-      }),
+      run: code,
     })),
   );
-  const announce = createAnnouncement({ ledger, registry, capacities: {}, build: name });
-  const parts = { ...world.deps, registry, queue: world.queue, announce, route: undefined, queues: ["runs"] };
-  const admission = createAdmission(parts);
-  return {
-    announce,
-    submit: async () => (await admission.admit(SOMEBODY, requestOf({ workflow: "job", input: {} }))).runId,
-    work: (deps: Partial<ExecutionDeps> = {}) => world.drain({ deps: { registry, ...deps } }),
-    deliver: (runId: string, seq: number, deps: Partial<ExecutionDeps> = {}) =>
-      world.deliver([`run:${runId}:${seq}`], { registry, ...deps }),
-  };
-}
 
 const step = (ctx: WorkflowContext, name: string) =>
   ctx.step(name, () => {

@@ -1,36 +1,18 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { run } from "@ghouls/cli";
-import { processIo } from "../../packages/cli/src/io.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { command } from "../support/command.ts";
 import { testDatabase } from "../support/database.ts";
 
 /** `ghouls grants` over a real ledger. */
 
 const db = await testDatabase();
 const ledger = db.ledger();
-const folder = mkdtempSync(join(tmpdir(), "ghouls-grants-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeEach(async () => {
   await db.admin("truncate ghouls.grants");
 });
 
-async function grants(
-  argv: readonly string[],
-  env: Record<string, string> = { DATABASE_URL: db.migratorUrl },
-) {
-  let [out, err] = ["", ""];
-  const io = {
-    ...processIo(),
-    env,
-    cwd: folder,
-    out: (text: string) => void (out += text),
-    err: (text: string) => void (err += text),
-  };
-  const code = await run(["grants", ...argv], io);
-  return { code, out, err };
-}
+const { ghouls } = command();
+const grants = (argv: readonly string[], env: Record<string, string> = { DATABASE_URL: db.migratorUrl }) =>
+  ghouls(["grants", ...argv], env);
 const CREATE = ["create", "reports:write", "--tenant", "acme", "--holder", "user:ada"];
 const created = async (...more: string[]) => (await grants([...CREATE, ...more])).out.trimEnd();
 

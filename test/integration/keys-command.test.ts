@@ -1,34 +1,21 @@
-import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { run } from "@ghouls/cli";
+import { beforeEach, describe, expect, test } from "vitest";
 import { parseApiKey } from "@ghouls/core";
-import { processIo } from "../../packages/cli/src/io.ts";
+import { command } from "../support/command.ts";
 import { testDatabase } from "../support/database.ts";
 import { asMigrator } from "../support/keys.ts";
 
 /** `ghouls keys` over a real ledger. */
 
 const db = await testDatabase();
-const folder = mkdtempSync(join(tmpdir(), "ghouls-keys-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeEach(async () => {
   await db.admin("truncate ghouls.api_keys");
 });
 
-async function keys(argv: readonly string[], env: Record<string, string> = { DATABASE_URL: db.migratorUrl }) {
-  let [out, err] = ["", ""];
-  const io = {
-    ...processIo(),
-    env,
-    cwd: folder,
-    out: (text: string) => void (out += text),
-    err: (text: string) => void (err += text),
-  };
-  const code = await run(["keys", ...argv], io);
-  return { code, out, err };
-}
+const { cwd, ghouls } = command();
+const keys = (argv: readonly string[], env: Record<string, string> = { DATABASE_URL: db.migratorUrl }) =>
+  ghouls(["keys", ...argv], env);
 
 const CREATE = ["create", "--tenant", "acme", "--subject", "user:ada"];
 const created = async (...more: string[]) => {
@@ -184,13 +171,13 @@ describe("the database of ghouls keys", () => {
     expect(await keys(["list"], both)).toMatchObject({ code: 0 });
     const nothing = await keys(["list"], {});
     expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining("GHOULS_MIGRATION_DATABASE_URL") });
-    mkdirSync(join(folder, ".ghouls"));
+    mkdirSync(join(cwd, ".ghouls"));
     const dev = {
       apiUrl: "http://127.0.0.1:1",
       databaseUrl: db.applicationUrl,
       migrationUrl: db.migratorUrl,
     };
-    writeFileSync(join(folder, ".ghouls", "dev.json"), JSON.stringify(dev));
+    writeFileSync(join(cwd, ".ghouls", "dev.json"), JSON.stringify(dev));
     expect(await keys([...CREATE, "--role", "admin"], {})).toMatchObject({ code: 0 });
   });
 });

@@ -203,7 +203,7 @@ const cases: readonly Case[] = [
     rows: 1,
     values: () => [["acme"], ["hello"], ["workflow"], [randomUUID()], ["user:ada"], ["why"]],
   },
-  { name: "pauses.set-before", rows: 2, values: () => ["umbrella", null] },
+  { name: "pauses.of-target", rows: 2, values: () => ["umbrella", null] },
   { name: "pauses.of-tenant", rows: 2, values: () => ["acme"] },
   { name: "pauses.all", rows: 2, values: () => [100] },
   { name: "pauses.by-id", rows: 1, values: () => [PAUSE_ID] },

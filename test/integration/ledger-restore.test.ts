@@ -1,18 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod";
-import { run } from "@ghouls/cli";
 import { workflow, type WorkflowContext } from "ghouls";
-import { processIo } from "../../packages/cli/src/io.ts";
+import { command } from "../support/command.ts";
 import { restoredFrom } from "../support/restored.ts";
 import { SOMEBODY, testWorld, type World } from "../support/world.ts";
 
 /** A ledger that is restored from a backup, while what it was a backup of went on. */
-
-const folder = mkdtempSync(join(tmpdir(), "ghouls-restore-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let sent: string[] = [];
 let held: Promise<void> | undefined;
@@ -46,17 +39,8 @@ const workflows = [
   }),
 ];
 
-async function ghouls(databaseUrl: string, ...argv: string[]) {
-  let [out, err] = ["", ""];
-  const io = {
-    ...processIo(),
-    env: {},
-    cwd: folder,
-    out: (text: string) => void (out += text),
-    err: (text: string) => void (err += text),
-  };
-  return { code: await run([...argv, "--database-url", databaseUrl], io), out, err };
-}
+const { ghouls: run } = command();
+const ghouls = (databaseUrl: string, ...argv: string[]) => run([...argv, "--database-url", databaseUrl]);
 
 const grant = async (world: World, runId: string) => {
   const [consent] = (await world.consents.list("acme", { runId }, { limit: 1 })).consents;

@@ -28,7 +28,7 @@ const SYSTEM = [
   "pauses.by-id",
   "pauses.lift",
   "pauses.of-tenant",
-  "pauses.set-before",
+  "pauses.of-target",
   "deliveries.mark-skipped-as-paused",
   "arms.due",
   "arms.run-of-arm",

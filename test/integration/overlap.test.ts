@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import * as z from "zod";
-import { Registry, createAdmission, createAnnouncement, type ExecutionDeps } from "@ghouls/engine";
-import { workflow, type WorkflowContext } from "ghouls";
+import type { WorkflowContext } from "ghouls";
+import { buildOf } from "../support/builds.ts";
 import { makeRun, statusesOf } from "../support/factories.ts";
-import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
+import { testWorld } from "../support/world.ts";
 
 /** A deploy updates functions one after the other: a run may meet a build that does not have its workflow. */
 
@@ -26,31 +25,17 @@ beforeEach(async () => {
   await db.admin("truncate ghouls.workflows");
 });
 
-/** One build of the project, with the admission and the workers that came with it. */
+/** One build of the project: digests by their versions. */
 function build(name: string, digests: Readonly<Record<number, string>>) {
-  const registry = new Registry(
-    Object.entries(digests).map(([version, digest]) => ({
-      digest,
-      definition: workflow({
-        name: "job",
-        version: Number(version),
-        onWorkerLoss: "resume",
-        input: z.unknown(),
-        run: (ctx) => body(ctx),
-      }),
-    })),
-  );
-  const parts = { ...world.deps, registry };
-  const announce = createAnnouncement({ ledger, registry, capacities: {}, build: name });
-  const options = { ...parts, queue: world.queue, announce, route: undefined, queues: ["runs"] };
-  const admission = createAdmission(options);
+  const jobs = Object.entries(digests).map(([version, digest]) => ({
+    digest,
+    version: Number(version),
+    run: (ctx: WorkflowContext) => body(ctx),
+  }));
+  const { deliver, ...parts } = buildOf(world, name, jobs);
   return {
-    announce,
-    submit: async () => (await admission.admit(SOMEBODY, requestOf({ workflow: "job", input: null }))).runId,
-    /** Its workers take whatever the queue has. */
-    work: (deps: Partial<ExecutionDeps> = {}) => world.drain({ deps: { registry, ...deps } }),
-    deliver: async (runId: string, seq: number, deps: Partial<ExecutionDeps> = {}) =>
-      (await world.deliver([`run:${runId}:${seq}`], { registry, ...deps }))[0],
+    ...parts,
+    deliver: async (...delivery: Parameters<typeof deliver>) => (await deliver(...delivery))[0],
   };
 }
 

@@ -1,32 +1,16 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { run } from "@ghouls/cli";
-import { processIo } from "../../packages/cli/src/io.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { command } from "../support/command.ts";
 import { testDatabase } from "../support/database.ts";
 
 /** `ghouls pause`, `unpause` and `pauses` straight in a database, where no API runs. */
 
 const db = await testDatabase();
 const ledger = db.ledger();
-const folder = mkdtempSync(join(tmpdir(), "ghouls-pauses-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeEach(async () => {
   await db.admin("truncate ghouls.pauses");
 });
 
-async function ghouls(argv: readonly string[], env: Record<string, string> = {}) {
-  let [out, err] = ["", ""];
-  const io = {
-    ...processIo(),
-    env,
-    cwd: folder,
-    out: (text: string) => void (out += text),
-    err: (text: string) => void (err += text),
-  };
-  return { code: await run(argv, io), out, err };
-}
+const { ghouls } = command();
 const AT_DATABASE = ["--database-url", db.applicationUrl];
 const WHY = ["--reason", "restored"];
 

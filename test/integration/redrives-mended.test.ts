@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
-import * as z from "zod";
 import { sha256 } from "@ghouls/core";
-import { Registry, createAdmission, createAnnouncement } from "@ghouls/engine";
-import { workflow, type WorkflowContext } from "ghouls";
-import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
+import type { WorkflowContext } from "ghouls";
+import { buildOf } from "../support/builds.ts";
+import { SOMEBODY, testWorld } from "../support/world.ts";
 
 /** Redrives after a deploy: which code may take up the work of a run that other code has begun. */
 
@@ -32,30 +31,21 @@ const step = (ctx: WorkflowContext, name: string, fails = false) =>
   );
 
 function build(name: string, digests: Readonly<Record<string, Version>>) {
-  const registry = new Registry(
-    Object.entries(digests).map(([digest, { version = 1, code, accepts = [] }]) => ({
-      digest: sha256(digest),
-      definition: workflow({
-        name: "job",
-        version,
-        onWorkerLoss: "resume",
-        input: z.unknown(),
-        accepts: accepts.map(sha256),
-        run: code,
-      }),
-    })),
-  );
-  const announce = createAnnouncement({ ledger: world.ledger, registry, capacities: {}, build: name });
-  const parts = { ...world.deps, registry, queue: world.queue, announce, route: undefined, queues: ["runs"] };
-  const admission = createAdmission(parts);
+  const jobs = Object.entries(digests).map(([digest, { code, accepts = [], ...version }]) => ({
+    ...version,
+    accepts: accepts.map(sha256),
+    digest: sha256(digest),
+    run: code,
+  }));
+  const { admission, submit, work } = buildOf(world, name, jobs);
   return {
     fails: async () => {
-      const { runId } = await admission.admit(SOMEBODY, requestOf({ workflow: "job", input: {} }));
-      await world.drain({ deps: { registry } });
+      const runId = await submit();
+      await work();
       return runId;
     },
     redrive: (runId: string) => admission.redrive(SOMEBODY, runId, "mended"),
-    work: () => world.drain({ deps: { registry } }),
+    work: () => work(),
   };
 }
 

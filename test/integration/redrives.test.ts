@@ -152,7 +152,7 @@ describe("a redrive of a run that failed at step 3 of 4", () => {
     expect(await world.view(second)).toMatchObject({ status: "FAILED", steps: 4 });
     await expect(redrive(runId, GRACE, "once more")).rejects.toMatchObject({
       code: "redriven_before",
-      fix: `Redrive that one: \`ghouls redrive ${second}\`. It has come further.`,
+      fix: `Redrive that one: \`ghouls redrive ${second}\`.`,
     });
     expect(await redriven(second)).toMatchObject({ status: "DONE", redriveOf: second });
     expect(trace).toEqual(["four"]);

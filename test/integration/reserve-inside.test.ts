@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { WorkflowContext } from "ghouls";
 import { reserveWorld } from "../support/reserve-world.ts";
+import { until } from "../support/wait.ts";
 
 const { under, world, job, use, started, carried, rowsOf } = await reserveWorld();
 
@@ -103,6 +104,9 @@ describe("inside of its function", () => {
     "what is no call is waited for while the run sleeps beside it, where it %s",
     async (_, settings, left, after, status) => {
       let remaining = 900_000;
+      const seen = async (id: string) =>
+        (await world.view(id)).status === "QUEUED" ||
+        world.logged.some(({ message }) => message.startsWith("the code waits for something"));
       const runId = await started((ctx) =>
         Promise.all([
           ctx.sleep("1h"),
@@ -110,7 +114,7 @@ describe("inside of its function", () => {
             await ctx.step("one", () => {
               remaining = left;
             });
-            await new Promise((resolve) => setTimeout(resolve, 200));
+            await until("its hop is over, or it is told that it stands still", () => seen(ctx.runId));
             remaining = after;
             return ctx.step("two", () => use("two"));
           }),

@@ -1,9 +1,8 @@
 import { expect, it } from "vitest";
-import { workflow, type WorkflowContext } from "ghouls";
-import * as z from "zod";
+import type { WorkflowContext } from "ghouls";
 import { sha256 } from "@ghouls/core";
-import { Registry, createAdmission, createAnnouncement, type ExecutionDeps } from "@ghouls/engine";
-import { SOMEBODY, requestOf, testWorld } from "../support/world.ts";
+import { buildOf } from "../support/builds.ts";
+import { testWorld } from "../support/world.ts";
 
 const calls: string[] = [];
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -31,30 +30,8 @@ const code = async (ctx: WorkflowContext) => {
   return "end";
 };
 
-function build(name: string, digest: string, accepts: readonly string[]) {
-  const registry = new Registry([
-    {
-      digest: sha256(digest),
-      definition: workflow({
-        name: "job",
-        version: 1,
-        onWorkerLoss: "resume",
-        input: z.unknown(),
-        accepts: accepts.map(sha256),
-        run: code,
-      }),
-    },
-  ]);
-  const announce = createAnnouncement({ ledger: world.ledger, registry, capacities: {}, build: name });
-  const parts = { ...world.deps, registry, queue: world.queue, announce, route: undefined, queues: ["runs"] };
-  const admission = createAdmission(parts);
-  return {
-    submit: async () => (await admission.admit(SOMEBODY, requestOf({ workflow: "job", input: {} }))).runId,
-    deliver: (runId: string, seq: number, deps: Partial<ExecutionDeps> = {}) =>
-      world.deliver([`run:${runId}:${seq}`], { registry, ...deps }),
-    announce,
-  };
-}
+const build = (name: string, digest: string, accepts: readonly string[]) =>
+  buildOf(world, name, [{ digest: sha256(digest), accepts: accepts.map(sha256), run: code }]);
 
 it("the same code under a new digest takes a run over whose step has had its next try after a handover", async () => {
   const monday = build("monday", "first", []);

@@ -45,7 +45,7 @@ export interface LedgerTools {
 export interface Stores {
   readonly keys: Pick<Ledger["keys"], "create" | "page" | "revoke">;
   readonly grants: Pick<Ledger["grants"], "create" | "page" | "revoke">;
-  readonly pauses: Pick<Ledger["pauses"], "set" | "lift" | "all">;
+  readonly pauses: Pick<Ledger["pauses"], "set" | "lift" | "find" | "all">;
   close(): Promise<void>;
 }
 

@@ -126,6 +126,15 @@ export const OPEN_DELIVERY = statesOf("delivery").filter(
   (state) => !terminalStatesOf("delivery").includes(state),
 );
 
+/** The states of a run that has not ended. */
+export const OPEN_RUN = statesOf("run").filter((state) => !terminalStatesOf("run").includes(state));
+
+/** Those in which it goes on by its code: a cancel still decides about it, and a pause holds it. */
+export const GOING_ON_RUN = sourcesOf("run", "CANCELLING");
+
+/** Those in which its end is decided, and what it has started is contained. */
+export const ENDING_RUN = OPEN_RUN.filter((state) => !GOING_ON_RUN.includes(state));
+
 export function isTerminalRun(status: RunStatus): boolean {
   return terminalStatesOf("run").includes(status);
 }

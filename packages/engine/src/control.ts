@@ -39,7 +39,7 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
 
     clear: async (principal, runId, reason) => {
       if (!isRunId(runId)) throw absent();
-      const answer = await ledger.runs.clearQuarantine(
+      const answer = await ledger.runs.clear(
         { tenantId: principal.tenantId, runId },
         { actor: principal.subject, reason },
         PUBLISHER_GRACE_SECONDS,

@@ -1,7 +1,5 @@
-import { isTerminalRun, wire, type Principal } from "@ghouls/core";
+import { ENDING_RUN, isTerminalRun, wire, type Principal } from "@ghouls/core";
 import type { Ledger, MatchingRun } from "@ghouls/ledger";
-
-const ENDING: readonly string[] = ["COMPLETING", "FAILING", "CANCELLING"];
 
 type Judged = wire.CancelledMatching["runs"][number];
 
@@ -26,8 +24,8 @@ export async function cancelMatching(
   const { runs, nextCursor } = await ledger.runs.matching(tenantId, meant, page);
   const judged: Judged[] = [];
   for (const run of runs) {
-    if (dryRun || ENDING.includes(run.status)) {
-      judged.push(told(run, run.status, !ENDING.includes(run.status)));
+    if (dryRun || ENDING_RUN.includes(run.status)) {
+      judged.push(told(run, run.status, !ENDING_RUN.includes(run.status)));
       continue;
     }
     const key = { tenantId, runId: run.runId };

@@ -1,8 +1,8 @@
 import {
+  GOING_ON_RUN,
   GhoulsError,
   holds,
   isRunId,
-  sourcesOf,
   type Caller,
   type Ids,
   type Pause,
@@ -62,14 +62,12 @@ export function pauseView({ pauseId, scope, tenantId, workflow, by, reason, at }
   return { pauseId, scope, tenantId, workflow, by, reason, at: at.toISOString() };
 }
 
-const GOING_ON = sourcesOf("run", "CANCELLING");
-
 /** What holds a run, its own pause first. A run that is ending, or has ended, is held by none. */
 export function heldBy(
   run: Pick<Run, "tenantId" | "workflow" | "status" | "pause">,
   pauses: readonly Pause[],
 ): wire.HeldBy[] {
-  if (!GOING_ON.includes(run.status)) return [];
+  if (!GOING_ON_RUN.includes(run.status)) return [];
   const { tenantId, workflow, pause } = run;
   const own = pause === null ? [] : [{ ...pause, scope: "run" as const, pauseId: null }];
   const others = pauses.filter((one) => holds(one, { tenantId, workflow: workflow.name }));

@@ -39,7 +39,7 @@ export type { Ask, Journaled, TakeAnswer } from "./reservations/takes.ts";
 export type { OpenArm, StoredRetry } from "./waits/arms.ts";
 export type { NewAttempt, NewConsent } from "./waits/owners.ts";
 export type { ParkAnswer, Standing } from "./waits/parks.ts";
-export type { ClearAnswer } from "./containment/quarantines.ts";
+export type { ClearAnswer } from "./containment/clears.ts";
 export type { NewPause } from "./pauses/pauses.ts";
 export type { RunPauseAnswer, RunUnpauseAnswer } from "./pauses/run-pauses.ts";
 export {

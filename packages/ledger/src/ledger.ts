@@ -31,7 +31,7 @@ import * as pauses from "./pauses/pauses.ts";
 import * as runPauses from "./pauses/run-pauses.ts";
 import * as pinned from "./pinned.ts";
 import * as publications from "./hops/publications.ts";
-import * as quarantines from "./containment/quarantines.ts";
+import * as clears from "./containment/clears.ts";
 import * as redrives from "./redrives/redrives.ts";
 import * as matching from "./matching.ts";
 import * as reads from "./reads.ts";
@@ -116,7 +116,7 @@ export function openLedger(options: LedgerOptions) {
       redrive: opening(database, beforeOpening, redrives.redriveRun),
       cancel: opening(database, beforeOpening, cancellations.cancelRun),
       matching: bind(database, matching.readMatchingRuns),
-      clearQuarantine: opening(database, beforeOpening, quarantines.clearQuarantine),
+      clear: opening(database, beforeOpening, clears.clearRun),
       pause: bind(database, runPauses.pauseRun),
       unpause: opening(database, beforeOpening, runPauses.unpauseRun),
       overdue: bind(database, deadlines.readOverdueRuns),
@@ -259,6 +259,7 @@ export function openLedger(options: LedgerOptions) {
       lift: opening(database, beforeOpening, pauses.liftPause),
       get: bind(database, pauses.readPause),
       ofTenant: bind(database, pauses.readPausesOfTenant),
+      find: bind(database, pauses.findPause),
       all: bind(database, pauses.readPauses),
     },
     nextLook: bind(database, readNextLook),

@@ -1,4 +1,4 @@
-import { isTerminalRun, sqlStates, statesOf, type RunStatus } from "@ghouls/core";
+import { OPEN_RUN, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Executor } from "./connection/database.ts";
 import { cursorOf, parseCursor, START } from "./reads.ts";
 import { rows } from "./sql/rows.ts";
@@ -20,7 +20,6 @@ export interface MatchingRun {
   readonly workflow: string;
 }
 
-const OPEN = statesOf("run").filter((status) => !isTerminalRun(status));
 const SHOWN = `run.run_id, run.status, run.workflow_name, run.created_at, (extract(epoch from run.created_at) * 1000000)::bigint as created_micros`;
 const MEANT = `run.tenant_id = $1
     and (run.created_at, run.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)
@@ -40,7 +39,7 @@ cross join lateral (
   select run.*
   from ghouls.runs run
   where ${MEANT}
-    and run.status = wanted.status and run.status in (${sqlStates(OPEN)})
+    and run.status = wanted.status and run.status in (${sqlStates(OPEN_RUN)})
   ${NEWEST}
 ) as run
 ${NEWEST}`,
@@ -52,7 +51,7 @@ const MATCHING_CHILDREN = readStatement(
 select ${SHOWN}
 from ghouls.runs run
 where ${MEANT}
-    and run.status = any($5::text[]) and run.status in (${sqlStates(OPEN)}) and run.parent_run_id = $10::uuid
+    and run.status = any($5::text[]) and run.status in (${sqlStates(OPEN_RUN)}) and run.parent_run_id = $10::uuid
 ${NEWEST}`,
 );
 
@@ -73,7 +72,7 @@ export async function readMatchingRuns(
     micros,
     runId,
     page.limit + 1,
-    filter.status ?? OPEN,
+    filter.status ?? OPEN_RUN,
     filter.before ?? LAST,
     filter.after ?? FIRST,
     filter.workflow ?? null,

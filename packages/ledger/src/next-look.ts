@@ -1,8 +1,7 @@
-import { sqlStates } from "@ghouls/core";
+import { ENDING_RUN, sqlStates } from "@ghouls/core";
 import { FINAL_ATTEMPT } from "./attempts/attempt.ts";
 import type { Executor } from "./connection/database.ts";
 import { DEADLINE_STATES, NOT_HELD } from "./waits/deadlines.ts";
-import { ENDING_STATES } from "./sql/fence.ts";
 import { PARKED_STATES } from "./waits/resumptions.ts";
 import { notPaused } from "./sql/paused.ts";
 import { rows } from "./sql/rows.ts";
@@ -32,7 +31,7 @@ from (
     join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
     where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at is not null
       and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.quarantined_at is null and ${notPaused("run")})
-        or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_STATES)})
+        or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_RUN)})
           and (run.quarantined_at is null or run.status = 'CANCELLING')))
     order by d.next_publication_at
     limit 1
@@ -85,7 +84,7 @@ from (
   union all
   (select ghouls.clock()
   from ghouls.runs run
-  where run.status in (${sqlStates(ENDING_STATES)}) and run.open_items = 0
+  where run.status in (${sqlStates(ENDING_RUN)}) and run.open_items = 0
     and (run.quarantined_at is null or run.status = 'CANCELLING')
   order by run.created_at
   limit 1)

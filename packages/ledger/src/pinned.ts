@@ -1,17 +1,14 @@
-import { isTerminalRun, sqlStates, statesOf, type RunStatus, type WorkflowPin } from "@ghouls/core";
+import { ENDING_RUN, OPEN_RUN, sqlStates, type RunStatus, type WorkflowPin } from "@ghouls/core";
 import type { Executor } from "./connection/database.ts";
-import { ENDING_STATES } from "./sql/fence.ts";
 import { rows } from "./sql/rows.ts";
 import { readStatement } from "./sql/statement.ts";
-
-const OPEN = statesOf("run").filter((status) => !isTerminalRun(status));
 
 const OPEN_OF_PINS = readStatement(
   "runs.open-of-pins",
   `
 select run.workflow_name, run.workflow_version, run.workflow_digest, count(*)::integer as runs
 from ghouls.runs run
-where run.tenant_id = $1 and run.status in (${sqlStates(OPEN)})
+where run.tenant_id = $1 and run.status in (${sqlStates(OPEN_RUN)})
   and (run.workflow_name, run.workflow_version, run.workflow_digest) in (
     select q.name, q.version, q.digest
     from unnest($2::text[], $3::integer[], $4::text[]) as q(name, version, digest))
@@ -39,7 +36,7 @@ const STRANDED = readStatement(
 with stranded as materialized (
   select run.run_id, run.status, run.workflow_name, run.workflow_version, run.workflow_digest, run.created_at
   from ghouls.runs run
-  where run.tenant_id = $1 and run.status in (${sqlStates(OPEN.filter((status) => !ENDING_STATES.includes(status)))})
+  where run.tenant_id = $1 and run.status in (${sqlStates(OPEN_RUN.filter((status) => !ENDING_RUN.includes(status)))})
     and (run.workflow_name, run.workflow_digest) not in (
       select q.name, q.digest
       from unnest($2::text[], $3::text[]) as q(name, digest))

@@ -90,14 +90,9 @@ async function lift(io: Io, target: PauseTarget, options: PauseOptions): Promise
     options.databaseUrl === undefined
       ? await liftByApi(io, target, options)
       : await inDatabase(io, options, async ({ pauses }) => {
-          const found = (await pauses.all(MOST)).find(
-            (one) =>
-              one.scope === target.scope &&
-              one.tenantId === target.tenantId &&
-              one.workflow === target.workflow,
-          );
+          const found = await pauses.find(target);
           const by = { actor: options.by ?? null, reason: options.reason };
-          return found === undefined ? undefined : ((await pauses.lift(found.pauseId, by)) ?? undefined);
+          return found === null ? undefined : ((await pauses.lift(found.pauseId, by)) ?? undefined);
         });
   if (options.json === true) io.out(`${jsonText(answer ?? { lifted: false })}\n`);
   else if (answer?.lifted !== true) io.out("nothing is paused by that name: `ghouls pauses` lists what is\n");
@@ -110,9 +105,6 @@ async function lift(io: Io, target: PauseTarget, options: PauseOptions): Promise
   }
   return answer?.lifted === true ? EXIT.ok : EXIT.failed;
 }
-
-/** Pauses that are looked through: one of each kind can be set. */
-const MOST = 10_000;
 
 async function liftByApi(
   io: Io,

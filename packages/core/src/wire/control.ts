@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isTerminalRun, statesOf } from "../transitions.ts";
+import { OPEN_RUN, statesOf } from "../transitions.ts";
 import { WORKFLOW_NAME } from "./admission.ts";
 import { time } from "./frame.ts";
 
@@ -35,12 +35,10 @@ export type Cleared = z.infer<typeof Cleared>;
 /** Most runs that one request cancels. */
 export const MAX_CANCEL = 100;
 
-const OPEN_STATES = statesOf("run").filter((status) => !isTerminalRun(status));
-
 /** Which runs are meant that have not ended; what is given must all hold. */
 export const CancelFilter = z
   .strictObject({
-    status: z.array(z.enum(OPEN_STATES)).min(1).max(OPEN_STATES.length).optional(),
+    status: z.array(z.enum(OPEN_RUN)).min(1).max(OPEN_RUN.length).optional(),
     workflow: z.string().regex(WORKFLOW_NAME).optional(),
     /** At that moment or later. */
     admittedAfter: time.optional(),

@@ -39,6 +39,12 @@ test("a run that is done has another fix than one that goes on", async () => {
   expect(error.fix).toBe("Submit a new run.");
 });
 
+test("a run that is ending is cancelled by nobody, and the fix does not say so", async () => {
+  const fixOf = async (about: string) => (await said({ kind: "refused", why: "not_ended", about })).fix;
+  expect(await fixOf("FAILING")).toBe("Wait for its end; `ghouls show` tells whether it waits for a person.");
+  expect(await fixOf("RUNNING")).toBe("Wait for its end, or cancel it.");
+});
+
 test("a run that went away meanwhile is absent", async () => {
   expect(await said(null)).toMatchObject({ code: "not_found" });
 });

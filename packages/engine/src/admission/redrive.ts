@@ -1,4 +1,5 @@
 import {
+  ENDING_RUN,
   GhoulsError,
   isRunId,
   isTerminalRun,
@@ -99,7 +100,7 @@ function redrivenBefore(runId: string, { runId: again, status }: RedrivenBefore)
     ? `Follow that one: \`ghouls watch ${again}\`. Cancel it first where it is not wanted.`
     : status === "DONE"
       ? "Its work is done; submit a new run for more."
-      : `Redrive that one: \`ghouls redrive ${again}\`. It has come further.`;
+      : `Redrive that one: \`ghouls redrive ${again}\`.`;
   return new GhoulsError(
     "redriven_before",
     `run ${runId} was redriven before, as ${again}, which is ${status}`,
@@ -116,10 +117,18 @@ function refusal(runId: string, why: RedriveRefusal, about: string | null): Ghou
   return notRedrivable(why, message, fix);
 }
 
+/** Of a run that is neither FAILED nor CANCELLED. What is ending is cancelled by nobody. */
+function fixOf(status: string): string {
+  if (status === "DONE") return "Submit a new run.";
+  return ENDING_RUN.some((ending) => ending === status)
+    ? "Wait for its end; `ghouls show` tells whether it waits for a person."
+    : "Wait for its end, or cancel it.";
+}
+
 const WORDS: Readonly<Record<RedriveRefusal, (runId: string, about: string) => [string, string]>> = {
   not_ended: (runId, status) => [
     `run ${runId} is ${status}: only one that is FAILED or CANCELLED is redriven`,
-    status === "DONE" ? "Submit a new run." : "Wait for its end, or cancel it.",
+    fixOf(status),
   ],
   quarantined: (runId) => [
     `run ${runId} is quarantined: what the ledger has of it contradicts itself`,
@@ -147,7 +156,7 @@ const WORDS: Readonly<Record<RedriveRefusal, (runId: string, about: string) => [
   ],
   body_gone: (runId, what) => [`of run ${runId} ${what} is gone, at least in part`, "Submit it anew."],
   done_behind: (_runId, call) => [
-    `"${call}" was done for good after the call that failed, or where the journal does not say so; it would be done again`,
+    `"${call}" was done for good at the call that failed or after it, or where the journal does not say so; it would be done again`,
     ANEW,
   ],
 };

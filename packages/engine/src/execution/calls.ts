@@ -89,7 +89,7 @@ export class Calls {
   }
 
   find(id: CallId): OpenCall | undefined {
-    return this.#open.get(callKey(id));
+    return this.openByKey(callKey(id));
   }
 
   openByKey(key: string): OpenCall | undefined {

@@ -1,4 +1,4 @@
-import { isTerminalRun, sourcesOf, sqlStates, type RunStatus } from "@ghouls/core";
+import { isTerminalRun, GOING_ON_RUN, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "../containment/endings.ts";
 import { acknowledgeOver } from "../containment/items.ts";
@@ -35,7 +35,7 @@ select child.tenant_id, child.run_id
 from ghouls.containment_items i
 join ghouls.runs child on child.tenant_id = i.tenant_id and child.run_id = i.token
 where i.tenant_id = $1 and i.run_id = $2 and i.kind = 'child' and i.acknowledged_at is null and child.parent_close = 'cancel'
-  and child.status in (${sqlStates(sourcesOf("run", "CANCELLING"))})
+  and child.status in (${sqlStates(GOING_ON_RUN)})
 order by child.run_id`,
 );
 

@@ -23,9 +23,9 @@ export interface NewChild {
 }
 
 /**
- * A parent that redrives another's work starts the child of a call again: its steps keep the keys that they had then.
  * The child with its first delivery, and the arm on which its parent waits, under the fence. One statement is enough: the
  * arm is opened by the holder of this very claim alone, and the child's row is new.
+ * A parent that redrives another's work starts the child of a call again, whose steps keep the keys that they had then.
  */
 const START = writeStatement(
   "children.start",

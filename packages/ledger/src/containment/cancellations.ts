@@ -1,4 +1,4 @@
-import { sourcesOf, sqlStates, type RunStatus } from "@ghouls/core";
+import { GOING_ON_RUN, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Database } from "../connection/database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
 import { takenAway } from "../sql/taken-away.ts";
@@ -15,7 +15,7 @@ const CANCEL = writeStatement(
 with r as materialized (
   select run.tenant_id, run.run_id
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(sourcesOf("run", "CANCELLING"))})
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(GOING_ON_RUN)})
   for update
 ), ${takenAway("$5")}
 update ghouls.runs run

@@ -1,6 +1,5 @@
-import { OPEN_DELIVERY, sqlStates, type RunStatus } from "@ghouls/core";
+import { ENDING_RUN, OPEN_DELIVERY, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
-import { ENDING_STATES } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -48,7 +47,7 @@ const END = writeStatement(
 with r as materialized (
   select run.tenant_id, run.run_id, run.status
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and run.open_items = 0
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_RUN)}) and run.open_items = 0
     and (run.quarantined_at is null or run.status = 'CANCELLING')
     and not exists (
       select from ghouls.deliveries d
@@ -61,7 +60,7 @@ with r as materialized (
   update ghouls.containment_items i
   set next_look_at = ghouls.clock()
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.undoable and run.status in (${sqlStates(ENDING_STATES)})
+  where run.tenant_id = $1 and run.run_id = $2 and run.undoable and run.status in (${sqlStates(ENDING_RUN)})
     and i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.kind = 'undo' and i.acknowledged_at is null
     and i.next_look_at > ghouls.clock() and not exists (
       select from ghouls.containment_items other

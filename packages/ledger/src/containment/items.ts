@@ -1,8 +1,7 @@
-import { sqlStates, terminalStatesOf, type RunStatus } from "@ghouls/core";
+import { ENDING_RUN, sqlStates, terminalStatesOf, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { makeGivenBackDue } from "../hops/handovers.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
-import { ENDING_STATES } from "../sql/fence.ts";
 import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -52,7 +51,7 @@ from (
   union all
   (select run.tenant_id, run.run_id, run.created_at
   from ghouls.runs run
-  where run.status in (${sqlStates(ENDING_STATES)}) and run.open_items = 0
+  where run.status in (${sqlStates(ENDING_RUN)}) and run.open_items = 0
     and (run.quarantined_at is null or run.status = 'CANCELLING')
     and not exists (
       select from ghouls.deliveries d
@@ -140,7 +139,7 @@ const CONTAIN = writeStatement(
 with r as materialized (
   select run.tenant_id, run.run_id, run.enqueue_seq, run.queue, run.priority
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)})
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_RUN)})
     and (run.quarantined_at is null or run.status = 'CANCELLING')
     and exists (
       select from ghouls.containment_items i

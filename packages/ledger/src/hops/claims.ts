@@ -1,16 +1,17 @@
-import type {
-  Claim,
-  DeliveryCause,
-  DeliveryRef,
-  DeliveryStatus,
-  RunStatus,
-  UnclaimedDelivery,
-  WorkflowPin,
+import {
+  ENDING_RUN,
+  type Claim,
+  type DeliveryCause,
+  type DeliveryRef,
+  type DeliveryStatus,
+  type RunStatus,
+  type UnclaimedDelivery,
+  type WorkflowPin,
 } from "@ghouls/core";
 import { sqlStates } from "@ghouls/core";
 import { recordSubmitterEnd } from "../attempts/submissions.ts";
 import type { Executor, Row } from "../connection/database.ts";
-import { ENDING_STATES, deliveryMayBecome } from "../sql/fence.ts";
+import { deliveryMayBecome } from "../sql/fence.ts";
 import { isPaused, notPaused } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -88,7 +89,7 @@ with wanted as materialized (
   join ghouls.deliveries d on d.tenant_id = r.tenant_id and d.run_id = r.run_id and d.seq = wanted.seq
   where (select count(*) from r) >= 0 
     and ((d.cause <> 'contain' and r.status = 'QUEUED' and r.quarantined_at is null and ${notPaused("r")})
-      or (d.cause = 'contain' and r.status in (${sqlStates(ENDING_STATES)})
+      or (d.cause = 'contain' and r.status in (${sqlStates(ENDING_RUN)})
         and (r.quarantined_at is null or r.status = 'CANCELLING')))
     and ${deliveryMayBecome("d.status", "CLAIMED")} and d.due_at <= ghouls.clock()
   order by d.run_id, d.seq

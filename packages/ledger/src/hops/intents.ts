@@ -1,5 +1,6 @@
-import type { CallId, CallKind, Claim } from "@ghouls/core";
+import type { CallId, Claim } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
+import { callOf, callValues } from "../sql/call.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -75,10 +76,6 @@ where i.tenant_id = $1 and i.run_id = $2
 group by i.epoch, i.scope, i.kind, i.name, i.nth`,
 );
 
-function callOf(call: CallId): [number, string, string, string, number] {
-  return [call.epoch, call.scope, call.kind, call.name, call.nth];
-}
-
 /** False where the claim is gone, or where another intent of this call is open. */
 export async function openIntentIfClaimed(
   executor: Executor,
@@ -91,14 +88,14 @@ export async function openIntentIfClaimed(
     claim.runId,
     claim.seq,
     claim.token,
-    ...callOf(call),
+    ...callValues(call),
     number,
   ]);
   if (written.length === 1) return true;
   const mine = await executor.run(INTENT_OF_CALL, [
     claim.tenantId,
     claim.runId,
-    ...callOf(call),
+    ...callValues(call),
     number,
     claim.token,
   ]);
@@ -114,7 +111,7 @@ export async function closeIntentIfClaimed(
   outcome: "not_done" | "cannot_happen",
 ): Promise<boolean> {
   const key = [claim.tenantId, claim.runId, claim.seq, claim.token];
-  return (await executor.run(CLOSE, [...key, ...callOf(call), number, outcome])).length === 1;
+  return (await executor.run(CLOSE, [...key, ...callValues(call), number, outcome])).length === 1;
 }
 
 /** The effects of a run whose outcome nobody knows yet, in the order of their start. */
@@ -126,11 +123,7 @@ export async function readOpenIntents(
   return found.map((row) => {
     const r = rows(row);
     return {
-      epoch: r.number("epoch"),
-      scope: r.text("scope"),
-      kind: r.text("kind") as CallKind,
-      name: r.text("name"),
-      nth: r.number("nth"),
+      ...callOf(row),
       number: r.number("number"),
       seq: r.number("seq"),
       token: r.text("token"),
@@ -152,11 +145,7 @@ export async function readLastIntents(
   return found.map((row) => {
     const r = rows(row);
     return {
-      epoch: r.number("epoch"),
-      scope: r.text("scope"),
-      kind: r.text("kind") as CallKind,
-      name: r.text("name"),
-      nth: r.number("nth"),
+      ...callOf(row),
       number: r.number("number"),
       tries: r.number("tries"),
     };

@@ -1,5 +1,6 @@
-import type { CallId, CallKind, Claim } from "@ghouls/core";
+import type { CallId, Claim } from "@ghouls/core";
 import type { Executor, Row } from "../connection/database.ts";
+import { callOf, callValues } from "../sql/call.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -111,7 +112,7 @@ export async function appendOnce(
     claim.runId,
     claim.seq,
     claim.token,
-    ...callOf(entry),
+    ...callValues(entry),
     entry.outcome,
     entry.resultText,
     entry.resultDigest,
@@ -135,7 +136,7 @@ export async function readEntryOfCall(
   run: Pick<Claim, "tenantId" | "runId">,
   call: CallId,
 ): Promise<EntryOfCall | null> {
-  const [row] = await executor.run(ENTRY_OF_CALL, [run.tenantId, run.runId, ...callOf(call)]);
+  const [row] = await executor.run(ENTRY_OF_CALL, [run.tenantId, run.runId, ...callValues(call)]);
   if (row === undefined) return null;
   const r = rows(row);
   return {
@@ -146,10 +147,6 @@ export async function readEntryOfCall(
     resultDigest: r.textOrNull("result_digest"),
     tries: r.number("tries"),
   };
-}
-
-function callOf({ epoch, scope, kind, name, nth }: CallId): [number, string, string, string, number] {
-  return [epoch, scope, kind, name, nth];
 }
 
 function appended(row: Row): { ordinal: number; completedAt: Date } {
@@ -168,11 +165,7 @@ export async function readJournal(
     const r = rows(row);
     return {
       ordinal: r.number("ordinal"),
-      epoch: r.number("epoch"),
-      scope: r.text("scope"),
-      kind: r.text("kind") as CallKind,
-      name: r.text("name"),
-      nth: r.number("nth"),
+      ...callOf(row),
       outcome: r.text("outcome") as "ok" | "error",
       resultText: r.textOrNull("result_text"),
       resultDigest: r.textOrNull("result_digest"),

@@ -1,7 +1,6 @@
-import { sqlStates, type Claim, type OnWorkerLoss, type RunStatus } from "@ghouls/core";
+import { ENDING_RUN, sqlStates, type Claim, type OnWorkerLoss, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns } from "../containment/endings.ts";
-import { ENDING_STATES } from "../sql/fence.ts";
 import { EFFECT_KEY } from "../sql/effect-key.ts";
 import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
@@ -39,14 +38,14 @@ with wanted as materialized (
     case when d.worker_ended_at is null then d.acts_until
       else least(d.acts_until, d.worker_ended_at + $8::double precision * interval '1 second') end as over_at,
     run.status as run_status,
-    case when run.status in (${sqlStates(ENDING_STATES)}) then run.status
+    case when run.status in (${sqlStates(ENDING_RUN)}) then run.status
       when run.on_worker_loss = 'resume' and run.losses + 1 < $7::integer then 'QUEUED'
       else 'FAILING' end as next_status
   from wanted
   join ghouls.runs run on run.tenant_id = wanted.tenant_id and run.run_id = wanted.run_id
   join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = wanted.seq
   where d.status = 'CLAIMED' and d.token = wanted.token and d.lease_until < ghouls.clock()
-    and (char_length(wanted.error_digest) > 0 or run.status in (${sqlStates(ENDING_STATES)})
+    and (char_length(wanted.error_digest) > 0 or run.status in (${sqlStates(ENDING_RUN)})
       or (run.on_worker_loss = 'resume' and run.losses + 1 < $7::integer))
   order by d.run_id
   for update of d

@@ -1,6 +1,5 @@
-import { PUBLICATION_DELAYS, sqlStates, type DeliveryRef, type Publication } from "@ghouls/core";
+import { ENDING_RUN, PUBLICATION_DELAYS, sqlStates, type DeliveryRef, type Publication } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
-import { ENDING_STATES } from "../sql/fence.ts";
 import { isPaused, notPaused } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -25,7 +24,7 @@ cross join lateral (
   join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
   where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at <= ghouls.clock()
     and ((d.cause <> 'contain' and run.status = 'QUEUED' and run.quarantined_at is null and ${notPaused("run")})
-      or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_STATES)})
+      or (d.cause = 'contain' and run.status in (${sqlStates(ENDING_RUN)})
         and (run.quarantined_at is null or run.status = 'CANCELLING')))
   order by d.next_publication_at
   limit $1

@@ -1,4 +1,5 @@
 import {
+  ENDING_RUN,
   sqlStates,
   terminalStatesOf,
   type Claim,
@@ -8,7 +9,7 @@ import {
 } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns } from "../containment/endings.ts";
-import { CLAIM_STATES, ENDING_STATES, heldBy, runMayBecome } from "../sql/fence.ts";
+import { CLAIM_STATES, heldBy, runMayBecome } from "../sql/fence.ts";
 import { EFFECT_KEY } from "../sql/effect-key.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -74,7 +75,7 @@ returning run.status`,
 const SETTLE_CONTAIN = writeStatement(
   "deliveries.settle-contain",
   `
-with ${heldBy(ENDING_STATES)}
+with ${heldBy(ENDING_RUN)}
 update ghouls.deliveries t
 set status = 'SETTLED', outcome = $5, settled_at = ghouls.clock()
 from held

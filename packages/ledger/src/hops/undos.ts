@@ -1,5 +1,6 @@
-import type { CallId, CallKind, Claim } from "@ghouls/core";
+import type { CallId, Claim } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
+import { callOf, callValues } from "../sql/call.ts";
 import { CLAIM_STATES, heldBy } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -58,10 +59,6 @@ export interface StepToUndo extends CallId {
   readonly key: string;
 }
 
-function callOf({ epoch, scope, kind, name, nth }: CallId): [number, string, string, string, number] {
-  return [epoch, scope, kind, name, nth];
-}
-
 /** Null where the claim is gone: the step must not be called. `again` where an earlier hop, or an earlier try of this, has said it. */
 export async function startUndoableIfClaimed(
   executor: Executor,
@@ -70,7 +67,7 @@ export async function startUndoableIfClaimed(
   once: boolean,
 ): Promise<{ readonly again: boolean } | null> {
   const key = [claim.tenantId, claim.runId, claim.seq, claim.token];
-  const [row] = await executor.run(START, [...key, ...callOf(call), once]);
+  const [row] = await executor.run(START, [...key, ...callValues(call), once]);
   return row === undefined ? null : { again: row["again"] === true };
 }
 
@@ -81,7 +78,7 @@ export async function clearUndoableIfClaimed(
   call: CallId,
 ): Promise<boolean> {
   const key = [claim.tenantId, claim.runId, claim.seq, claim.token];
-  return (await executor.run(CLEAR, [...key, ...callOf(call)])).length === 1;
+  return (await executor.run(CLEAR, [...key, ...callValues(call)])).length === 1;
 }
 
 /** The steps of a run that are not proven never to have happened, the last one that was started first. */
@@ -93,11 +90,7 @@ export async function readStepsToUndo(
   return found.map((row) => {
     const r = rows(row);
     return {
-      epoch: r.number("epoch"),
-      scope: r.text("scope"),
-      kind: r.text("kind") as CallKind,
-      name: r.text("name"),
-      nth: r.number("nth"),
+      ...callOf(row),
       key: r.text("key"),
     };
   });

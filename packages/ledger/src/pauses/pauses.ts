@@ -18,8 +18,8 @@ on conflict (coalesce(tenant_id, ''), coalesce(workflow, '')) where lifted_at is
 returning ${PAUSE}`,
 );
 
-const SET_BEFORE = readStatement(
-  "pauses.set-before",
+const OF_TARGET = readStatement(
+  "pauses.of-target",
   `
 select ${PAUSE}
 from ghouls.pauses p
@@ -83,10 +83,9 @@ export async function setPause(
     const columns = [tenantId, workflow, scope, pauseId, actor, reason].map((value) => [value]);
     const [made] = await executor.run(SET, columns);
     if (made !== undefined) return { created: true, pause: pauseOf(made) };
-    const [before] = await executor.run(SET_BEFORE, [tenantId, workflow]);
+    const before = await findPause(executor, pause);
     // An earlier try of this statement may have been committed, and its answer lost.
-    if (before !== undefined)
-      return { created: rows(before).text("pause_id") === pauseId, pause: pauseOf(before) };
+    if (before !== null) return { created: before.pauseId === pauseId, pause: before };
     // Lifted between the two.
   }
   throw new GhoulsError(
@@ -97,6 +96,15 @@ export async function setPause(
       retryAfterSeconds: 1,
     },
   );
+}
+
+/** The pause of exactly this target that is set; null where there is none. */
+export async function findPause(
+  executor: Executor,
+  { tenantId, workflow }: Pick<PauseTarget, "tenantId" | "workflow">,
+): Promise<Pause | null> {
+  const [row] = await executor.run(OF_TARGET, [tenantId, workflow]);
+  return row === undefined ? null : pauseOf(row);
 }
 
 /** The pauses that hold runs of a tenant, the longest first. */

@@ -1,4 +1,4 @@
-import { sourcesOf, sqlStates, type RunStatus } from "@ghouls/core";
+import { GOING_ON_RUN, sqlStates, type RunStatus } from "@ghouls/core";
 import { recordAudit } from "../audit.ts";
 import type { Database } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
@@ -6,9 +6,6 @@ import { isPaused } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
 import { writeStatement } from "../sql/statement.ts";
 import type { Resumption } from "../waits/resumptions.ts";
-
-/** The states in which a run still goes on by its code: what is ending is held by no pause. */
-const GOING_ON: readonly RunStatus[] = sourcesOf("run", "CANCELLING");
 
 const PAUSE = writeStatement(
   "runs.pause",
@@ -22,7 +19,7 @@ with r as materialized (
 update ghouls.runs run
 set paused_at = ghouls.clock(), paused_by = $3, pause_reason = $4
 from r
-where run.tenant_id = r.tenant_id and run.run_id = r.run_id and r.paused_at is null and r.status in (${sqlStates(GOING_ON)})
+where run.tenant_id = r.tenant_id and run.run_id = r.run_id and r.paused_at is null and r.status in (${sqlStates(GOING_ON_RUN)})
 returning run.status`,
 );
 

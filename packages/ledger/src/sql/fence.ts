@@ -42,6 +42,3 @@ export function deliveryMayBecome(column: string, to: DeliveryStatus): string {
 function oneOf(column: string, states: readonly string[]): string {
   return states.length === 0 ? "false" : `${column} in (${sqlStates(states)})`;
 }
-
-/** The states that lead to one end only. */
-export const ENDING_STATES: readonly RunStatus[] = ["COMPLETING", "FAILING", "CANCELLING"];

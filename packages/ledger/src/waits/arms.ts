@@ -1,6 +1,7 @@
 import type { ArmOwner, AttemptStatus, CallId } from "@ghouls/core";
-import type { Executor, Row } from "../connection/database.ts";
+import type { Executor } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
+import { callOf } from "../sql/call.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
 
@@ -89,15 +90,4 @@ export async function readRetries(executor: Executor, key: RunKey, epoch: number
     const r = rows(row);
     return { call: callOf(row), tries: r.number("tries"), dueAt: r.dateOrNull("due_at") };
   });
-}
-
-function callOf(row: Row): CallId {
-  const r = rows(row);
-  return {
-    epoch: r.number("epoch"),
-    scope: r.text("scope"),
-    kind: r.text("kind") as CallId["kind"],
-    name: r.text("name"),
-    nth: r.number("nth"),
-  };
 }

@@ -1,7 +1,6 @@
-import { isTerminalRun, type RunStatus } from "@ghouls/core";
+import { ENDING_RUN, isTerminalRun, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
-import { ENDING_STATES } from "../sql/fence.ts";
 import { resumeIfClosed, type Resumption } from "./resumptions.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -85,7 +84,7 @@ export async function keepSignal(
       if (r.text("request_digest") !== signal.requestDigest) return { kind: "conflict" };
       return { kind: "kept", signalId: r.text("signal_id"), repeated: true, resumption: null };
     }
-    if (isTerminalRun(status) || ENDING_STATES.includes(status)) return { kind: "ended", status };
+    if (isTerminalRun(status) || ENDING_RUN.includes(status)) return { kind: "ended", status };
     if (await isFull(transaction, signal)) return { kind: "full" };
     await transaction.run(KEEP, [
       tenantId,

@@ -1,7 +1,7 @@
-import { mkdir, open, readFile, type FileHandle } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { notDone } from "ghouls";
 import * as z from "zod";
+import { append, entriesOf, openBook } from "../book.ts";
 
 const Payment = z.strictObject({ key: z.string(), order: z.string(), cents: z.number().int() });
 
@@ -22,38 +22,13 @@ function fileIn(env: NodeJS.ProcessEnv): string {
  * @throws NotDoneError where nothing can have been written; anything else is an unknown outcome
  */
 export async function pay(payment: Payment, env = process.env): Promise<void> {
-  await using opened = await openFile(fileIn(env)).catch((error: unknown) => {
+  await using book = await openBook(fileIn(env)).catch((error: unknown) => {
     throw notDone(error);
   });
-  // The line break comes first: half a line, of a process that was killed in its middle, spoils no other.
-  await opened.appendFile(`\n${JSON.stringify(payment)}`);
-  await opened.sync();
-}
-
-async function openFile(file: string): Promise<FileHandle> {
-  await mkdir(dirname(file), { recursive: true });
-  return open(file, "a", 0o600);
+  await append(book, payment);
 }
 
 /** Every payment that was made, in its order; half a line is none. */
-export async function payments(env = process.env): Promise<readonly Payment[]> {
-  let text: string;
-  try {
-    text = await readFile(fileIn(env), "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-  return text.split("\n").flatMap((line) => {
-    const payment = Payment.safeParse(parsed(line));
-    return payment.success ? [payment.data] : [];
-  });
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+export function payments(env = process.env): Promise<readonly Payment[]> {
+  return entriesOf(fileIn(env), Payment);
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { notDone } from "ghouls";
 import * as z from "zod";
+import { append, entriesOf, openBook } from "../book.ts";
 
 const Movement = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("paid"), key: z.string(), to: z.string(), cents: z.int() }),
@@ -37,32 +37,11 @@ function bookIn(env: NodeJS.ProcessEnv): string {
 }
 
 async function write(movement: Movement, env: NodeJS.ProcessEnv): Promise<void> {
-  const book = bookIn(env);
-  await mkdir(dirname(book), { recursive: true });
-  await using file = await open(book, "a", 0o600);
-  // The line break comes first: half a line, of a process that was killed in its middle, spoils no other.
-  await file.appendFile(`\n${JSON.stringify(movement)}`);
-  await file.sync();
+  await using book = await openBook(bookIn(env));
+  await append(book, movement);
 }
 
-async function movements(env: NodeJS.ProcessEnv): Promise<readonly Movement[]> {
-  const text = await readFile(bookIn(env), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw error;
-  });
-  return text.split("\n").flatMap((line) => {
-    const movement = Movement.safeParse(parsed(line));
-    return movement.success ? [movement.data] : [];
-  });
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
+const movements = (env: NodeJS.ProcessEnv) => entriesOf(bookIn(env), Movement);
 
 /**
  * Pays. What is asked for twice is paid twice, unless it was reversed before: then its key is barred.

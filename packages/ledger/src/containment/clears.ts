@@ -1,9 +1,8 @@
-import { sqlStates, type RunStatus } from "@ghouls/core";
+import { ENDING_RUN, sqlStates, type RunStatus } from "@ghouls/core";
 import { recordAudit } from "../audit.ts";
 import type { Database } from "../connection/database.ts";
 import { ABOUT_CONTAINMENT, endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
 import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
-import { ENDING_STATES } from "../sql/fence.ts";
 import { rows } from "../sql/rows.ts";
 import { writeStatement } from "../sql/statement.ts";
 
@@ -38,7 +37,7 @@ const TRY_AGAIN = writeStatement(
 with r as materialized (
   select run.tenant_id, run.run_id
   from ghouls.runs run
-  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_STATES)}) and ${ABOUT_CONTAINMENT}
+  where run.tenant_id = $1 and run.run_id = $2 and run.status in (${sqlStates(ENDING_RUN)}) and ${ABOUT_CONTAINMENT}
   for update
 ), due as (
   update ghouls.containment_items i
@@ -72,7 +71,7 @@ export interface ClearAnswer {
  * An operator's word, with a reason, that the cause of a standstill is gone. It ends a quarantine: what arrived meanwhile brings the run back, and an ending that is contained passes. It has the
  * probes and undos of an ending tried again. Null where the tenant has no such run.
  */
-export async function clearQuarantine(
+export async function clearRun(
   database: Database,
   key: RunKey,
   word: { readonly actor: string; readonly reason: string },
