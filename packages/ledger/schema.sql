@@ -165,6 +165,34 @@ create table ghouls.containment_items ( -- r, owner migrator
   acknowledged_by text,
   acknowledgement text
 );
+create table ghouls.dead_letters ( -- r, owner migrator
+  queue text not null,
+  message_id text not null,
+  body_digest text not null,
+  bytes integer not null,
+  reason text not null,
+  first_seen_at timestamp with time zone not null,
+  seen_at timestamp with time zone not null
+);
+create table ghouls.degraded_owners ( -- r, owner migrator
+  pass text not null,
+  owner text not null,
+  tenant_id text not null,
+  run_id uuid,
+  page_id uuid not null,
+  degraded_at timestamp with time zone not null,
+  tries integer not null default 1,
+  next_turn_at timestamp with time zone not null,
+  reason text not null
+);
+create table ghouls.degraded_pages ( -- v, owner migrator
+  pass text,
+  page_id uuid,
+  degraded_at timestamp with time zone,
+  owners integer,
+  tries integer,
+  next_turn_at timestamp with time zone
+);
 create table ghouls.deliveries ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -191,7 +219,9 @@ create table ghouls.deliveries ( -- r, owner migrator
   worker_end text,
   created_at timestamp with time zone not null,
   settled_at timestamp with time zone,
-  fenced_at timestamp with time zone
+  fenced_at timestamp with time zone,
+  made_in_trace text,
+  hop_trace text
 );
 create table ghouls.doctor_attempts ( -- v, owner migrator
   tenant_id text,
@@ -317,6 +347,12 @@ create table ghouls.doctor_working_runs ( -- v, owner migrator
   status text,
   enqueue_seq integer
 );
+create table ghouls.end_acts ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  act text not null,
+  ended_at timestamp with time zone not null
+);
 create table ghouls.evidence ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -328,7 +364,11 @@ create table ghouls.evidence ( -- r, owner migrator
   outcome text not null,
   body_text text,
   body_digest text,
-  recorded_at timestamp with time zone not null
+  recorded_at timestamp with time zone not null,
+  ordinal integer,
+  tries integer,
+  started_at timestamp with time zone,
+  completed_at timestamp with time zone
 );
 create table ghouls.grants ( -- r, owner migrator
   tenant_id text not null,
@@ -341,6 +381,21 @@ create table ghouls.grants ( -- r, owner migrator
   revoked_at timestamp with time zone,
   revoked_by text,
   revocation_reason text
+);
+create table ghouls.integrity_faults ( -- r, owner migrator
+  fault_id uuid not null,
+  check_name text not null,
+  tenant_id text,
+  run_id uuid,
+  subject text not null,
+  detail text not null,
+  found_at timestamp with time zone not null,
+  found_by text not null,
+  seen_at timestamp with time zone not null,
+  gone_at timestamp with time zone,
+  acknowledged_at timestamp with time zone,
+  acknowledged_by text,
+  acknowledgement text
 );
 create table ghouls.intents ( -- r, owner migrator
   tenant_id text not null,
@@ -381,6 +436,21 @@ create table ghouls.migrations ( -- r, owner migrator
   name text not null,
   applied_at timestamp with time zone not null default statement_timestamp()
 );
+create table ghouls.passes ( -- r, owner migrator
+  pass text not null,
+  round bigint not null default 1,
+  round_until timestamp with time zone,
+  cursor_micros bigint,
+  cursor_owner text,
+  reconciler text,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  pages integer not null default 0,
+  found integer not null default 0,
+  repaired integer not null default 0,
+  failed integer not null default 0,
+  error text
+);
 create table ghouls.pauses ( -- r, owner migrator
   pause_id uuid not null,
   scope text not null,
@@ -392,6 +462,16 @@ create table ghouls.pauses ( -- r, owner migrator
   lifted_at timestamp with time zone,
   lifted_by text,
   lift_reason text
+);
+create table ghouls.repairs ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  repair_id uuid not null,
+  pass text not null,
+  rule text not null,
+  before_state text not null,
+  after_state text not null,
+  at timestamp with time zone not null
 );
 create table ghouls.reservations ( -- r, owner migrator
   tenant_id text not null,
@@ -475,6 +555,15 @@ END),
   redrive_of uuid,
   input_stored_for uuid
 );
+create table ghouls.seals ( -- r, owner migrator
+  tenant_id text not null,
+  number integer not null,
+  previous_digest text,
+  records integer not null,
+  members_text text not null,
+  digest text not null,
+  sealed_at timestamp with time zone not null
+);
 create table ghouls.signals ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -501,6 +590,13 @@ create table ghouls.steps_to_undo ( -- v, owner migrator
   token uuid,
   started_at timestamp with time zone,
   key text
+);
+create table ghouls.terminal_records ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  record_text text not null,
+  record_digest text not null,
+  written_at timestamp with time zone not null
 );
 create table ghouls.undos ( -- r, owner migrator
   tenant_id text not null,
@@ -613,10 +709,15 @@ alter table ghouls.containment_items add constraint containment_items_acknowledg
 alter table ghouls.containment_items add constraint containment_items_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'effect'::text, 'attempt'::text, 'child'::text, 'undo'::text])));
 alter table ghouls.containment_items add constraint containment_items_pkey PRIMARY KEY (tenant_id, run_id, kind, key);
 alter table ghouls.containment_items add constraint containment_items_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
+alter table ghouls.dead_letters add constraint dead_letters_pkey PRIMARY KEY (queue, message_id);
+alter table ghouls.degraded_owners add constraint degraded_owners_pkey PRIMARY KEY (pass, owner);
+alter table ghouls.degraded_owners add constraint degraded_owners_tries_check CHECK ((tries >= 1));
 alter table ghouls.deliveries add constraint deliveries_cause_check CHECK ((cause = ANY (ARRAY['admitted'::text, 'resumed'::text, 'continued'::text, 'recovered'::text, 'contain'::text])));
 alter table ghouls.deliveries add constraint deliveries_claimed CHECK (((num_nulls(token, claimed_by, claimed_at, lease_until) = ANY (ARRAY[0, 4])) AND ((status <> ALL (ARRAY['CLAIMED'::text, 'SETTLED'::text])) OR (token IS NOT NULL))));
 alter table ghouls.deliveries add constraint deliveries_fenced CHECK (((status = 'FENCED'::text) = (fenced_at IS NOT NULL)));
 alter table ghouls.deliveries add constraint deliveries_held CHECK (((status <> 'HELD'::text) OR (hold_expires_at IS NOT NULL)));
+alter table ghouls.deliveries add constraint deliveries_hop_trace_check CHECK ((length(hop_trace) <= 60));
+alter table ghouls.deliveries add constraint deliveries_made_in_trace_check CHECK ((length(made_in_trace) <= 60));
 alter table ghouls.deliveries add constraint deliveries_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'failed'::text, 'parked'::text, 'continued'::text, 'lost'::text, 'given_back'::text, 'refused'::text])));
 alter table ghouls.deliveries add constraint deliveries_pkey PRIMARY KEY (tenant_id, run_id, seq);
 alter table ghouls.deliveries add constraint deliveries_seq_check CHECK ((seq >= 1));
@@ -625,8 +726,12 @@ alter table ghouls.deliveries add constraint deliveries_status_check CHECK ((sta
 alter table ghouls.deliveries add constraint deliveries_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
 alter table ghouls.deliveries add constraint deliveries_unclaimed CHECK (((status <> ALL (ARRAY['HELD'::text, 'PENDING'::text])) OR (token IS NULL)));
 alter table ghouls.deliveries add constraint deliveries_worker_end CHECK ((num_nulls(worker_ended_at, worker_end) <> 1));
-alter table ghouls.evidence add constraint evidence_class_check CHECK ((class = 'rejected'::text));
+alter table ghouls.end_acts add constraint end_acts_act_check CHECK ((act = ANY (ARRAY['record'::text, 'checkpoints'::text, 'seal'::text])));
+alter table ghouls.end_acts add constraint end_acts_pkey PRIMARY KEY (tenant_id, run_id, act);
+alter table ghouls.evidence add constraint evidence_class_check CHECK ((class = ANY (ARRAY['rejected'::text, 'durable_best_effort'::text])));
+alter table ghouls.evidence add constraint evidence_ordinal_check CHECK ((ordinal >= 1));
 alter table ghouls.evidence add constraint evidence_pkey PRIMARY KEY (tenant_id, run_id, evidence_id);
+alter table ghouls.evidence add constraint evidence_tries_check CHECK ((tries >= 1));
 alter table ghouls.grants add constraint grants_grant_id_check CHECK ((grant_id <> ''::text));
 alter table ghouls.grants add constraint grants_grant_id_key UNIQUE (grant_id);
 alter table ghouls.grants add constraint grants_holder_check CHECK ((holder ~ '^(user|role):.'::text));
@@ -634,6 +739,9 @@ alter table ghouls.grants add constraint grants_name_check CHECK ((name <> ''::t
 alter table ghouls.grants add constraint grants_pkey PRIMARY KEY (tenant_id, grant_id);
 alter table ghouls.grants add constraint grants_revoked CHECK ((num_nulls(revoked_at, revoked_by, revocation_reason) = ANY (ARRAY[0, 3])));
 alter table ghouls.grants add constraint grants_tenant_id_check CHECK ((tenant_id <> ''::text));
+alter table ghouls.integrity_faults add constraint integrity_faults_acknowledged CHECK ((num_nulls(acknowledged_at, acknowledged_by, acknowledgement) = ANY (ARRAY[0, 3])));
+alter table ghouls.integrity_faults add constraint integrity_faults_pkey PRIMARY KEY (fault_id);
+alter table ghouls.integrity_faults add constraint integrity_faults_run CHECK (((run_id IS NULL) OR (tenant_id IS NOT NULL)));
 alter table ghouls.intents add constraint intents_number_check CHECK ((number >= 1));
 alter table ghouls.intents add constraint intents_outcome CHECK ((num_nulls(outcome, outcome_at) <> 1));
 alter table ghouls.intents add constraint intents_outcome_check CHECK ((outcome = ANY (ARRAY['happened'::text, 'not_done'::text, 'cannot_happen'::text, 'failed'::text, 'resolved'::text])));
@@ -646,6 +754,9 @@ alter table ghouls.journal add constraint journal_pkey PRIMARY KEY (tenant_id, r
 alter table ghouls.journal add constraint journal_result CHECK (((result_text IS NULL) OR (result_digest IS NOT NULL)));
 alter table ghouls.journal add constraint journal_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number);
+alter table ghouls.passes add constraint passes_cursor CHECK ((num_nulls(cursor_micros, cursor_owner) <> 1));
+alter table ghouls.passes add constraint passes_pkey PRIMARY KEY (pass);
+alter table ghouls.passes add constraint passes_round_check CHECK ((round >= 1));
 alter table ghouls.pauses add constraint pauses_actor_check CHECK ((actor <> ''::text));
 alter table ghouls.pauses add constraint pauses_lifted CHECK ((num_nulls(lifted_at, lifted_by, lift_reason) = ANY (ARRAY[0, 3])));
 alter table ghouls.pauses add constraint pauses_pkey PRIMARY KEY (pause_id);
@@ -658,6 +769,7 @@ CASE scope
 END);
 alter table ghouls.pauses add constraint pauses_tenant_id_check CHECK ((tenant_id <> ''::text));
 alter table ghouls.pauses add constraint pauses_workflow_check CHECK ((workflow <> ''::text));
+alter table ghouls.repairs add constraint repairs_pkey PRIMARY KEY (tenant_id, run_id, repair_id);
 alter table ghouls.reservations add constraint reservations_capacity_fkey FOREIGN KEY (capacity) REFERENCES ghouls.capacities(name);
 alter table ghouls.reservations add constraint reservations_held CHECK ((((status <> ALL (ARRAY['WAITING'::text, 'AWAY'::text])) OR (held_at IS NULL)) AND ((status <> ALL (ARRAY['HELD'::text, 'LEFT'::text])) OR (held_at IS NOT NULL))));
 alter table ghouls.reservations add constraint reservations_holder CHECK ((((status = ANY (ARRAY['WAITING'::text, 'HELD'::text])) = (holder IS NOT NULL)) AND ((holder IS NULL) OR (holder = run_id))));
@@ -701,11 +813,18 @@ alter table ghouls.runs add constraint runs_run_id_key UNIQUE (run_id);
 alter table ghouls.runs add constraint runs_started CHECK (((status = ANY (ARRAY['QUEUED'::text, 'FAILING'::text, 'FAILED'::text, 'CANCELLING'::text, 'CANCELLED'::text])) OR (started_at IS NOT NULL)));
 alter table ghouls.runs add constraint runs_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'AWAITING_HARDWARE'::text, 'AWAITING_CONSENT'::text, 'AWAITING_DELEGATE'::text, 'AWAITING_CHILD'::text, 'AWAITING_SIGNAL'::text, 'AWAITING_TIMER'::text, 'COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])));
 alter table ghouls.runs add constraint runs_tenant_id_check CHECK ((tenant_id <> ''::text));
+alter table ghouls.seals add constraint seals_chained CHECK (((number = 1) = (previous_digest IS NULL)));
+alter table ghouls.seals add constraint seals_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text));
+alter table ghouls.seals add constraint seals_number_check CHECK ((number >= 1));
+alter table ghouls.seals add constraint seals_pkey PRIMARY KEY (tenant_id, number);
+alter table ghouls.seals add constraint seals_records_check CHECK ((records >= 1));
 alter table ghouls.signals add constraint signals_consumed CHECK ((num_nulls(consumed_at, consumed_by) <> 1));
 alter table ghouls.signals add constraint signals_idempotency_key UNIQUE (tenant_id, run_id, idempotency_key);
 alter table ghouls.signals add constraint signals_payload CHECK (((payload_text IS NULL) OR (payload_digest IS NOT NULL)));
 alter table ghouls.signals add constraint signals_pkey PRIMARY KEY (tenant_id, run_id, signal_id);
 alter table ghouls.signals add constraint signals_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
+alter table ghouls.terminal_records add constraint terminal_records_pkey PRIMARY KEY (tenant_id, run_id);
+alter table ghouls.terminal_records add constraint terminal_records_record_digest_check CHECK ((record_digest ~ '^[0-9a-f]{64}$'::text));
 alter table ghouls.undos add constraint undos_pkey PRIMARY KEY (tenant_id, run_id, epoch, scope, kind, name, nth);
 alter table ghouls.undos add constraint undos_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
 alter table ghouls.waits add constraint waits_generation_check CHECK ((generation >= 1));
@@ -744,23 +863,37 @@ CREATE INDEX consents_to_look_up ON ghouls.consents USING btree (next_look_at, r
 CREATE INDEX containment_items_by_worker ON ghouls.containment_items USING btree (worker) WHERE ((acknowledged_at IS NULL) AND (kind = 'worker'::text));
 CREATE INDEX containment_items_due ON ghouls.containment_items USING btree (next_look_at) WHERE (acknowledged_at IS NULL);
 CREATE UNIQUE INDEX containment_items_pkey ON ghouls.containment_items USING btree (tenant_id, run_id, kind, key);
+CREATE UNIQUE INDEX dead_letters_pkey ON ghouls.dead_letters USING btree (queue, message_id);
+CREATE INDEX degraded_owners_due ON ghouls.degraded_owners USING btree (pass, next_turn_at, owner);
+CREATE UNIQUE INDEX degraded_owners_pkey ON ghouls.degraded_owners USING btree (pass, owner);
 CREATE INDEX deliveries_by_hold ON ghouls.deliveries USING btree (hold_expires_at) WHERE (status = 'HELD'::text);
 CREATE INDEX deliveries_by_lease ON ghouls.deliveries USING btree (lease_until) WHERE (status = 'CLAIMED'::text);
 CREATE INDEX deliveries_by_worker ON ghouls.deliveries USING btree (claimed_by) WHERE (status = 'CLAIMED'::text);
 CREATE UNIQUE INDEX deliveries_one_open ON ghouls.deliveries USING btree (tenant_id, run_id) WHERE (status = ANY (ARRAY['HELD'::text, 'PENDING'::text, 'CLAIMED'::text]));
 CREATE UNIQUE INDEX deliveries_pkey ON ghouls.deliveries USING btree (tenant_id, run_id, seq);
 CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at) WHERE (status = 'PENDING'::text);
+CREATE INDEX end_acts_due ON ghouls.end_acts USING btree (act, ended_at, run_id);
+CREATE UNIQUE INDEX end_acts_pkey ON ghouls.end_acts USING btree (tenant_id, run_id, act);
+CREATE UNIQUE INDEX evidence_of_entry ON ghouls.evidence USING btree (tenant_id, run_id, ordinal) WHERE (class = 'durable_best_effort'::text);
 CREATE UNIQUE INDEX evidence_pkey ON ghouls.evidence USING btree (tenant_id, run_id, evidence_id);
 CREATE UNIQUE INDEX grants_grant_id_key ON ghouls.grants USING btree (grant_id);
 CREATE INDEX grants_live ON ghouls.grants USING btree (tenant_id, name, holder) WHERE (revoked_at IS NULL);
 CREATE UNIQUE INDEX grants_pkey ON ghouls.grants USING btree (tenant_id, grant_id);
+CREATE INDEX integrity_faults_of_tenant ON ghouls.integrity_faults USING btree (tenant_id, found_at DESC, fault_id DESC);
+CREATE UNIQUE INDEX integrity_faults_one_standing ON ghouls.integrity_faults USING btree (check_name, COALESCE(tenant_id, ''::text), subject) WHERE (gone_at IS NULL);
+CREATE INDEX integrity_faults_open ON ghouls.integrity_faults USING btree (found_at, fault_id) WHERE ((gone_at IS NULL) AND (acknowledged_at IS NULL));
+CREATE UNIQUE INDEX integrity_faults_pkey ON ghouls.integrity_faults USING btree (fault_id);
 CREATE UNIQUE INDEX intents_one_open ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth) WHERE (outcome IS NULL);
 CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth, number);
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX journal_pkey ON ghouls.journal USING btree (tenant_id, run_id, ordinal);
 CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
+CREATE UNIQUE INDEX passes_pkey ON ghouls.passes USING btree (pass);
 CREATE UNIQUE INDEX pauses_one_set ON ghouls.pauses USING btree (COALESCE(tenant_id, ''::text), COALESCE(workflow, ''::text)) WHERE (lifted_at IS NULL);
 CREATE UNIQUE INDEX pauses_pkey ON ghouls.pauses USING btree (pause_id);
+CREATE INDEX repairs_newest ON ghouls.repairs USING btree (at DESC, repair_id DESC);
+CREATE INDEX repairs_of_tenant ON ghouls.repairs USING btree (tenant_id, at DESC, repair_id DESC);
+CREATE UNIQUE INDEX repairs_pkey ON ghouls.repairs USING btree (tenant_id, run_id, repair_id);
 CREATE INDEX reservations_in_use ON ghouls.reservations USING btree (capacity, asked_at, reservation_id) WHERE (status <> 'RELEASED'::text);
 CREATE INDEX reservations_of_holder ON ghouls.reservations USING btree (tenant_id, holder) WHERE (holder IS NOT NULL);
 CREATE UNIQUE INDEX reservations_one_open ON ghouls.reservations USING btree (tenant_id, run_id, epoch, scope, name, nth) WHERE (status = ANY (ARRAY['WAITING'::text, 'HELD'::text]));
@@ -778,9 +911,11 @@ CREATE UNIQUE INDEX runs_pkey ON ghouls.runs USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX runs_redrive_of ON ghouls.runs USING btree (tenant_id, redrive_of) WHERE (redrive_of IS NOT NULL);
 CREATE UNIQUE INDEX runs_run_id_key ON ghouls.runs USING btree (run_id);
 CREATE INDEX runs_with_attention ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC) WHERE ((attention_at IS NOT NULL) OR (quarantined_at IS NOT NULL));
+CREATE UNIQUE INDEX seals_pkey ON ghouls.seals USING btree (tenant_id, number);
 CREATE INDEX signals_buffered ON ghouls.signals USING btree (tenant_id, run_id, name, received_at, signal_id) WHERE (consumed_at IS NULL);
 CREATE UNIQUE INDEX signals_idempotency_key ON ghouls.signals USING btree (tenant_id, run_id, idempotency_key);
 CREATE UNIQUE INDEX signals_pkey ON ghouls.signals USING btree (tenant_id, run_id, signal_id);
+CREATE UNIQUE INDEX terminal_records_pkey ON ghouls.terminal_records USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX undos_pkey ON ghouls.undos USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX waits_one_open ON ghouls.waits USING btree (tenant_id, run_id) WHERE (closed_at IS NULL);
 CREATE UNIQUE INDEX waits_pkey ON ghouls.waits USING btree (tenant_id, run_id, generation);
@@ -956,6 +1091,18 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.note_end()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into ghouls.end_acts (tenant_id, run_id, act, ended_at)
+    select new.tenant_id, new.run_id, act, new.finished_at from unnest(array['record', 'checkpoints', 'seal']) as act
+    where act <> 'checkpoints' or new.generation > 0
+    on conflict (tenant_id, run_id, act) do nothing;
+  return null;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.own_input()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -986,6 +1133,7 @@ CREATE TRIGGER contain_undos BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW
 CREATE TRIGGER end_pause BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.paused_at IS NOT NULL) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.end_pause();
 CREATE TRIGGER keep_terminal_run BEFORE UPDATE ON ghouls.runs FOR EACH ROW WHEN ((old.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text]))) EXECUTE FUNCTION ghouls.keep_terminal_run();
 CREATE TRIGGER leave_reservations BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.reservations > 0) AND (new.status <> old.status) AND (new.status <> ALL (ARRAY['RUNNING'::text, 'AWAITING_HARDWARE'::text])))) EXECUTE FUNCTION ghouls.leave_reservations();
+CREATE TRIGGER note_end AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.note_end();
 CREATE TRIGGER own_input BEFORE UPDATE OF epoch ON ghouls.runs FOR EACH ROW WHEN (((new.epoch <> old.epoch) AND (old.input_stored_for IS NOT NULL))) EXECUTE FUNCTION ghouls.own_input();
 CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.parent_run_id IS NOT NULL) AND (new.status = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.tell_parent();
 
@@ -997,11 +1145,19 @@ comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at ano
 comment on table ghouls.audit is 'Operators acts, append only.';
 comment on table ghouls.capacities is 'What runs may reserve units of, as a configuration said last. Belongs to the deployment, so it has no tenant.';
 comment on table ghouls.child_ends is 'Children that have ended, until their parents know. Written under the lock of the child alone, so it has no reference to either.';
-comment on table ghouls.evidence is 'What came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
+comment on table ghouls.dead_letters is 'Messages of dead-letter queues that name no delivery of this ledger: they stay there for a person. Belongs to the deployment, so it has no tenant.';
+comment on table ghouls.degraded_owners is 'Owners that a pass could not look after: they take turns of their own. Their page is degraded while one of it is here.';
+comment on table ghouls.end_acts is 'What is still to be done after the end of a run: a row goes when it is done. Written under the lock of its run.';
+comment on table ghouls.evidence is 'Copies of steps, and what came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.grants is 'A row stays when its grant has ended, and tells who made and who revoked it. The application only reads it.';
+comment on table ghouls.integrity_faults is 'Contradictions that were found. A row stays, and tells who acknowledged it or when it was gone; one that comes back is another row.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
+comment on table ghouls.passes is 'How far each pass has come, and what its last turn did. Belongs to the deployment, so it has no tenant.';
 comment on table ghouls.pauses is 'What no worker takes up, beside single runs. A row stays when it has been lifted, and tells who set and who lifted it.';
+comment on table ghouls.repairs is 'What the reconciler has repaired, each in the commit of its repair. Some are written without the lock of their run, so it has no reference to it.';
 comment on table ghouls.reservations is 'Units that a claim holds, waits for, or has left: those are in use while the item of its worker is open.';
+comment on table ghouls.seals is 'A chain for each tenant, append only, also logged outside of the database.';
+comment on table ghouls.terminal_records is 'One of each ended run, append only: the digest is SHA-256 of the exact text. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.undos is 'Starts of steps that have an undo, committed before their calls.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
 comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the key, which is nowhere else.';
@@ -1016,8 +1172,15 @@ comment on table column ghouls.capacities.said_at is 'When a deploy has said how
 comment on table column ghouls.capacities.units is 'As a deploy said last (its preflight, or the host of one machine); a process adds only what is not here.';
 comment on table column ghouls.capacities.updated_at is 'When its units changed last: what was granted before may be more.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
+comment on table column ghouls.deliveries.hop_trace is 'W3C traceparent of the hop that carried it.';
+comment on table column ghouls.deliveries.made_in_trace is 'W3C traceparent of the request that has admitted its run; null where nobody traces.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
+comment on table column ghouls.integrity_faults.subject is 'What tells it from others of its check, such as a run or a workflow pin.';
+comment on table column ghouls.integrity_faults.tenant_id is 'Null: it belongs to the deployment.';
 comment on table column ghouls.journal.stored_for is 'The run for which its result was stored, where that was another.';
+comment on table column ghouls.passes.cursor_micros is 'Where the next page begins; null: at the first.';
+comment on table column ghouls.passes.round is 'A round goes once over all that was due when it began.';
+comment on table column ghouls.passes.round_until is 'What becomes due after it belongs to the next round; null: none has begun.';
 comment on table column ghouls.pauses.tenant_id is 'Null: in every tenant, so it belongs to the deployment.';
 comment on table column ghouls.pauses.workflow is 'Null: every workflow.';
 comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
@@ -1036,6 +1199,8 @@ comment on table column ghouls.runs.reservations is 'How often it has asked for 
 comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, its last restart, or what that of the run began with that it redrives; null: its admission.';
 comment on table column ghouls.runs.undoable is 'Whether it has started a step that has an undo.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
+comment on table column ghouls.seals.digest is 'SHA-256 of tenant, number, previous digest and members, each on a line of its own.';
+comment on table column ghouls.seals.members_text is 'Position, run and digest of each record in it, a line each.';
 comment on table column ghouls.undos.cleared_at is 'When its own code had said of every try that it has not happened.';
 comment on table column ghouls.undos.once is 'Whether it is an effect that happens once, whose intents tell more.';
 comment on table column ghouls.undos.started_at is 'Of its first try.';
@@ -1054,6 +1219,9 @@ grant delete, insert, select on table child_ends to application;
 grant insert, select on table consent_decisions to application;
 grant insert, select, update on table consents to application;
 grant insert, select, update on table containment_items to application;
+grant delete, insert, select, update on table dead_letters to application;
+grant delete, insert, select, update on table degraded_owners to application;
+grant select on table degraded_pages to application;
 grant insert, select, update on table deliveries to application;
 grant select on table doctor_attempts to application;
 grant select on table doctor_children to application;
@@ -1072,16 +1240,22 @@ grant select on table doctor_terminal_runs to application;
 grant select on table doctor_undos to application;
 grant select on table doctor_waits to application;
 grant select on table doctor_working_runs to application;
+grant delete, insert, select on table end_acts to application;
 grant insert, select on table evidence to application;
 grant select on table grants to application;
+grant insert, select, update on table integrity_faults to application;
 grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
 grant select on table migrations to application;
+grant insert, select, update on table passes to application;
 grant insert, select on table pauses to application;
+grant delete, insert, select on table repairs to application;
 grant insert, select, update on table reservations to application;
 grant insert, select, update on table runs to application;
+grant insert, select on table seals to application;
 grant insert, select, update on table signals to application;
 grant select on table steps_to_undo to application;
+grant insert, select on table terminal_records to application;
 grant insert, select, update on table undos to application;
 grant select on table units_in_use to application;
 grant insert, select, update on table waits to application;
@@ -1095,5 +1269,6 @@ grant execute on function end_pause to public;
 grant execute on function keep_capacity to public;
 grant execute on function keep_terminal_run to public;
 grant execute on function leave_reservations to public;
+grant execute on function note_end to public;
 grant execute on function own_input to public;
 grant execute on function tell_parent to public;

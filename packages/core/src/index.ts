@@ -11,6 +11,7 @@ export * from "./holdings-answer.ts";
 export * from "./job-answer.ts";
 export * from "./json.ts";
 export * from "./message.ts";
+export * from "./passes.ts";
 export * from "./pauses.ts";
 export * from "./permissions.ts";
 export * from "./ports.ts";

@@ -16,6 +16,7 @@ import * as handovers from "./hops/handovers.ts";
 import * as holds from "./admission/holds.ts";
 import * as intents from "./hops/intents.ts";
 import * as undos from "./hops/undos.ts";
+import * as faults from "./integrity/faults.ts";
 import * as items from "./containment/items.ts";
 import * as keys from "./keys.ts";
 import * as lookUps from "./waits/look-ups.ts";
@@ -262,6 +263,8 @@ export function openLedger(options: LedgerOptions) {
       find: bind(database, pauses.findPause),
       all: bind(database, pauses.readPauses),
     },
+    /** Of what judgements have found. */
+    integrity: { note: bind(database, faults.noteFaults) },
     nextLook: bind(database, readNextLook),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */
     beforeOpening,

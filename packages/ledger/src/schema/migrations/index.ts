@@ -14,6 +14,10 @@ import { places } from "./0013-places.ts";
 import { undo } from "./0014-undo.ts";
 import { pauses } from "./0015-pauses.ts";
 import { redrives } from "./0016-redrives.ts";
+import { reconciler } from "./0017-reconciler.ts";
+import { evidence } from "./0018-evidence.ts";
+import { integrity } from "./0019-integrity.ts";
+import { traces } from "./0020-traces.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -34,4 +38,8 @@ export const MIGRATIONS: readonly Migration[] = [
   undo,
   pauses,
   redrives,
+  reconciler,
+  evidence,
+  integrity,
+  traces,
 ];
