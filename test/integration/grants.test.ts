@@ -268,9 +268,9 @@ describe("a provider", () => {
     expect(world.logged.filter(({ level }) => level === "warn")).toMatchObject([
       {
         message: "what a hop held was not given back in time; nobody waits for it any more",
-        fields: { what: 'the grant "b"' },
+        fields: { name: 'the grant "b"' },
       },
-      { message: 'the grant "a" could not be given back', fields: { error: "Error: gone" } },
+      { message: 'the grant "a" could not be given back', fields: { error: "Error" } },
     ]);
   });
 

@@ -167,8 +167,8 @@ describe("the resources of a workflow", () => {
     expect((await world.view(runId)).status).toBe("AWAITING_TIMER");
     expect(events.slice(-2)).toEqual(["worker.after-park", "released db:connect"]);
     expect(warned()).toMatchObject([
-      { fields: { what: 'the resource "two"' } },
-      { message: 'the resource "one" could not be given back', fields: { error: "Error: gone" } },
+      { fields: { name: 'the resource "two"' } },
+      { message: 'the resource "one" could not be given back', fields: { error: "Error" } },
     ]);
   });
 
@@ -210,7 +210,7 @@ describe("the resources of a workflow", () => {
     expect(leave[1]?.()).toBe(true);
     expect(warned().at(-1)).toMatchObject({
       message: "what a hop holds has left an error to the process",
-      fields: { error: "Error: an idle client was ended" },
+      fields: { error: "Error" },
     });
   });
 

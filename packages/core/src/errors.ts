@@ -70,6 +70,11 @@ export class GhoulsError extends Error {
     this.issues = options.issues;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
+
+  /** What a log may hold of it: its message may quote what somebody has sent. */
+  get inLog(): string {
+    return `${this.name} ${this.code}`;
+  }
 }
 
 /** Thrown by a step to say that no further try can succeed. The run sees it after one try. */

@@ -1,4 +1,4 @@
-import type { Logger } from "./ports.ts";
+import type { RunLogger } from "./logging.ts";
 import type { WorkflowPin } from "./run.ts";
 
 /**
@@ -86,7 +86,7 @@ export interface ResourceContext<GrantName extends string = string> {
   readonly runId: string;
   /** By their names, as the workflow lists them. */
   readonly grants: Readonly<Record<GrantName, Grant>>;
-  readonly log: Logger;
+  readonly log: RunLogger;
   /** Fires when nobody waits for it any more; what comes later is disposed at once. */
   readonly signal: AbortSignal;
 }

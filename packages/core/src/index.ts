@@ -10,6 +10,7 @@ export * from "./holdings.ts";
 export * from "./holdings-answer.ts";
 export * from "./job-answer.ts";
 export * from "./json.ts";
+export * from "./logging.ts";
 export * from "./message.ts";
 export * from "./passes.ts";
 export * from "./pauses.ts";

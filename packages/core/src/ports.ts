@@ -180,16 +180,6 @@ export interface Clock {
   wallMs(): number;
 }
 
-export interface Logger {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-}
-
-/** Ids, names, numbers and codes only: payloads, tokens and connection strings are never logged. */
-export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
-
 /** What a decision source says of a consent that it was asked to decide. */
 export type SourceAnswer =
   | { readonly outcome: "pending" }

@@ -1,5 +1,5 @@
 import type { Duration } from "./duration.ts";
-import type { Logger } from "./ports.ts";
+import type { RunLogger } from "./logging.ts";
 import type { Backoff } from "./retry.ts";
 
 /** What a statement has come to. */
@@ -22,7 +22,7 @@ export interface Transaction {
   readonly idempotencyKey: string;
   /** Fires when its time is over and when the run is taken away from this worker. It has been rolled back then. */
   readonly signal: AbortSignal;
-  readonly log: Logger;
+  readonly log: RunLogger;
 }
 
 export interface TransactionOptions {

@@ -3,7 +3,7 @@ import type { Duration } from "./duration.ts";
 import type { Authority, Grant, RequiredAuthority, ResourceDefinition } from "./holdings.ts";
 import type { Jsonified } from "./json.ts";
 import type { Backoff } from "./retry.ts";
-import type { Logger } from "./ports.ts";
+import type { RunLogger } from "./logging.ts";
 import type { Service } from "./services.ts";
 import type { Transaction, TransactionOptions } from "./transaction.ts";
 import type {
@@ -27,7 +27,7 @@ export interface StepContext {
   readonly tryNumber: number;
   /** Fires at the step's timeout and when the run is taken away from this worker. */
   readonly signal: AbortSignal;
-  readonly log: Logger;
+  readonly log: RunLogger;
 }
 
 /** What a probe found out about an effect whose outcome was not known. */
@@ -106,7 +106,7 @@ export interface WorkflowContext<Resources extends object = NoResources, GrantNa
   readonly deadline: Date | undefined;
   /** Fires when the run is taken away from this worker. */
   readonly abortSignal: AbortSignal;
-  readonly log: Logger;
+  readonly log: RunLogger;
   /**
    * Runs a function once its result is not in the journal yet, and journals the result before the code goes on.
    * @throws StepFailedError after the last try, catchable and the same after a replay

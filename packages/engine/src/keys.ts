@@ -1,10 +1,10 @@
 import {
-  describeFailure,
   isPermission,
   isSameDigest,
   parseApiKey,
   type Logger,
   type Principal,
+  errorInLog,
 } from "@ghouls/core";
 import type { Ledger, StoredKey } from "@ghouls/ledger";
 
@@ -49,7 +49,7 @@ async function markUsed(key: StoredKey, ledger: Ledger, log: Logger): Promise<vo
   } catch (error) {
     log.warn("the use of a key could not be recorded", {
       keyId: key.keyId,
-      name: describeFailure(error).name,
+      error: errorInLog(error),
     });
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { GhoulsError, type Duration } from "@ghouls/core";
+import { GhoulsError, runLogger, type Duration, type LogFields } from "@ghouls/core";
 import { defineConfig } from "./config.ts";
 import { readEnvironment } from "./environment.ts";
 import { loadConfig } from "./load-config.ts";
@@ -217,19 +217,32 @@ describe("the environment", () => {
   });
 });
 
-test("a log entry is one line, its own fields win, and hostile text forges none", () => {
+test("what user code says stands apart, bounded, and takes no field's place", () => {
+  const lines: string[] = [];
+  const log = runLogger(
+    jsonLogger(
+      (line) => void lines.push(line),
+      () => "now",
+      { runId: "r" },
+    ),
+  );
+  log.info("paid", { runId: "forged", amount: 7, order: { id: 1 } as unknown as string });
+  log.info("as it is");
+  const [paid, plain] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(paid).toMatchObject({ runId: "r", data: { runId: "forged", amount: 7, order: "(object)" } });
+  expect(plain).not.toHaveProperty("data");
+});
+
+test("a log entry is one line of listed fields, and hostile text forges none", () => {
   const lines: string[] = [];
   const log = jsonLogger(
     (line) => void lines.push(line),
     () => "now",
     { runId: "r" },
   );
-  log.warn("two\nlines", {
-    level: "error",
-    name: 'x"\n{"level":"error"}',
-    gone: undefined,
-    long: "y".repeat(5_000),
-  });
+  // As plain JavaScript would call it.
+  const hostile = { level: "error", time: "then", password: "canary", name: 'x"\n{"level":"error"}' };
+  log.warn("two\nlines", { ...hostile, step: undefined, why: "y".repeat(5_000) } as LogFields);
   expect(lines).toHaveLength(1);
   expect(lines[0]?.trimEnd()).not.toContain("\n");
   const entry = JSON.parse(lines[0] ?? "") as Record<string, string>;
@@ -240,6 +253,7 @@ test("a log entry is one line, its own fields win, and hostile text forges none"
     runId: "r",
     name: 'x"\n{"level":"error"}',
   });
-  expect(entry["long"]).toHaveLength(1_000);
-  expect(entry).not.toHaveProperty("gone");
+  expect(entry["why"]).toHaveLength(1_000);
+  expect(entry).not.toHaveProperty("step");
+  expect(lines[0]).not.toContain("canary");
 });

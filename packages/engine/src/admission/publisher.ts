@@ -1,3 +1,4 @@
+import { errorInLog } from "@ghouls/core";
 import type { FaultInjector, Logger, Publication, QueuePort } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import { grouped } from "../grouping.ts";
@@ -47,7 +48,7 @@ export class Publisher {
     } catch (error) {
       log.warn("publications failed; the relay repeats them", {
         count: publications.length,
-        error: String(error).slice(0, 200),
+        error: errorInLog(error),
       });
       return publications.map(() => "failed");
     }
@@ -63,7 +64,7 @@ export class Publisher {
       await ledger.deliveries.markPublicationFailed(failed);
     } catch (error) {
       // Unmarked, the relay publishes the same pair once more: a duplicate that finds its delivery claimed or settled.
-      log.warn("publications could not be marked", { count: confirmed.length, error: (error as Error).name });
+      log.warn("publications could not be marked", { count: confirmed.length, error: errorInLog(error) });
     }
   }
 }

@@ -136,8 +136,8 @@ export async function follow(
       runId,
       attemptId,
       service,
-      from: attempt.status,
-      to: changed.status,
+      before: attempt.status,
+      after: changed.status,
     });
   }
   if (changed.ended !== null) log.info("a run has ended with its last job", { runId, status: changed.ended });

@@ -1,4 +1,4 @@
-import { isTerminalRun, type WorkflowPin } from "@ghouls/core";
+import { isTerminalRun, type WorkflowPin, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { afterCodec } from "./after-codec.ts";
 import type { Carried } from "./carried.ts";
@@ -240,9 +240,7 @@ async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<void
     await deps.ledger.items.acknowledgeWorker(claim);
   } catch (error) {
     // Its item is acknowledged once its time is over.
-    deps
-      .logFor(claim)
-      .warn("a worker could not acknowledge its own end", { error: String(error).slice(0, 200) });
+    deps.logFor(claim).warn("a worker could not acknowledge its own end", { error: errorInLog(error) });
   }
 }
 

@@ -1,4 +1,4 @@
-import { DEFAULT_QUEUE, callKey, describeFailure, sha256, type Logger } from "@ghouls/core";
+import { DEFAULT_QUEUE, callKey, sha256, type Logger, errorInLog } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
 import { requestDigest } from "../admission/validate.ts";
 import { afterCodec } from "./after-codec.ts";
@@ -131,7 +131,7 @@ export async function tellParent(
   } catch (error) {
     log.warn("the parent of a run could not be told of its end; the reconciler does it", {
       parentRunId,
-      error: describeFailure(error).message.slice(0, 200),
+      error: errorInLog(error),
     });
   }
 }

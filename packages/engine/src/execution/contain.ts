@@ -1,4 +1,4 @@
-import { callKey, noLiveStream } from "@ghouls/core";
+import { callKey, errorInLog, noLiveStream } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
@@ -64,7 +64,9 @@ export async function carryContain(
     if (withheld !== undefined) {
       if (fenced) return { kind: "fenced" };
       const why = "why" in withheld ? withheld.why : "the process is about to end";
-      deps.logFor(claim).warn("a contain delivery cannot have what it is to hold", { why });
+      deps.logFor(claim).warn("a contain delivery cannot have what it is to hold", {
+        why: ("inLog" in withheld ? withheld.inLog : undefined) ?? why,
+      });
       return await finish(claim, "refused", deps, why);
     }
     const hop = new Hop(
@@ -110,7 +112,7 @@ export async function carryContain(
       : await finish(claim, "done", deps);
   } catch (error) {
     if (!(error instanceof DisagreementError) && !(error instanceof CodecError)) throw error;
-    deps.logFor(claim).error("a contain delivery could not be begun", { error: error.message });
+    deps.logFor(claim).error("a contain delivery could not be begun", { error: errorInLog(error) });
     return finish(claim, "refused", deps);
   }
 }

@@ -1,3 +1,4 @@
+import { errorInLog } from "@ghouls/core";
 import type { Claim, Clock, FaultInjector, Logger, QueuePort } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 
@@ -117,7 +118,7 @@ export class Heartbeat {
       const before = this.#extending;
       this.#extending = Promise.resolve(before).then(() => this.#extendVisibility(kept));
     } catch (error) {
-      log.warn("a heartbeat failed", { claims: carried.length, error: String(error).slice(0, 200) });
+      log.warn("a heartbeat failed", { claims: carried.length, error: errorInLog(error) });
     }
   }
 
@@ -131,7 +132,7 @@ export class Heartbeat {
       if (failed.length > 0)
         log.warn("the visibility of messages could not be extended", { messages: failed.length });
     } catch (error) {
-      log.warn("the visibility of messages could not be extended", { error: String(error).slice(0, 200) });
+      log.warn("the visibility of messages could not be extended", { error: errorInLog(error) });
     }
   }
 

@@ -1,5 +1,4 @@
 import {
-  describeFailure,
   readAuthorityAnswer,
   readGrantAnswer,
   type AnyWorkflow,
@@ -7,6 +6,9 @@ import {
   type Logger,
   type ResourceDefinition,
   type RunFailureCode,
+  describeFailure,
+  errorInLog,
+  runLogger,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { endsWithin } from "../patience.ts";
@@ -24,7 +26,11 @@ export type Withheld =
       readonly why: string;
     }
   /** Nobody knows: the owner did not answer, or not in time, or something that means nothing. */
-  | { readonly kind: "unknown"; readonly why: string }
+  | {
+      readonly kind: "unknown";
+      readonly why: string;
+      /** The same without an owner's own words. */ readonly inLog?: string;
+    }
   /** The claim is gone, or the process is about to end. */
   | { readonly kind: "fenced" | "drained" };
 
@@ -176,7 +182,7 @@ export class Holdings implements Held, Reined {
     const what = `the resource "${name}"`;
     const asked = await this.#ask(
       what,
-      (signal) => resource.build({ tenantId, runId, grants, log: this.#log, signal }),
+      (signal) => resource.build({ tenantId, runId, grants, log: runLogger(this.#log), signal }),
       disposal,
     );
     if (asked.kind !== "answered") return asked;
@@ -225,7 +231,10 @@ export class Holdings implements Held, Reined {
         const back = givesBack(answer);
         if (!decide({ kind: "answered", answer }) && back !== undefined) void this.#giveBack(what, back);
       },
-      (error: unknown) => decide({ kind: "unknown", why: `${what}: ${messageOf(error)}` }),
+      (error: unknown) => {
+        const [why, inLog] = [`${what}: ${messageOf(error)}`, `${what}: ${errorInLog(error)}`];
+        decide({ kind: "unknown", why, inLog });
+      },
     );
     const asked = await promise;
     clearTimeout(timer);
@@ -246,7 +255,9 @@ export class Holdings implements Held, Reined {
       if (await endsWithin(call, this.#within(settings.ownerDeadlineMs, settings.settleReserveMs / 2)))
         return;
       call.catch((error: unknown) => this.#warn(`${what} was given back late, and failed`, error));
-      this.#log.warn("what a hop held was not given back in time; nobody waits for it any more", { what });
+      this.#log.warn("what a hop held was not given back in time; nobody waits for it any more", {
+        name: what,
+      });
     } catch (error) {
       this.#warn(`${what} could not be given back`, error);
     }
@@ -263,10 +274,11 @@ export class Holdings implements Held, Reined {
   }
 
   #warn(message: string, error: unknown): void {
-    this.#log.warn(message, { error: messageOf(error) });
+    this.#log.warn(message, { error: errorInLog(error) });
   }
 }
 
+/** For people who may read the run; a log has less. */
 function messageOf(error: unknown): string {
   const { name, message } = describeFailure(error);
   return `${name}: ${message}`.slice(0, 300);

@@ -1,4 +1,11 @@
-import { describeFailure, idempotencyKeyOf, type CallId, type Logger, type StepContext } from "@ghouls/core";
+import {
+  describeFailure,
+  idempotencyKeyOf,
+  type CallId,
+  type Logger,
+  type StepContext,
+  errorInLog,
+} from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
@@ -133,6 +140,6 @@ export function raiseAttention(
   deps: Pick<ExecutionDeps, "ledger">,
 ): void {
   deps.ledger.runs.raiseAttention(claim, reason).catch((error: unknown) => {
-    log.warn("attention could not be raised", { reason, error: String(error).slice(0, 200) });
+    log.warn("attention could not be raised", { reason, error: errorInLog(error) });
   });
 }

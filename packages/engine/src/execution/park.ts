@@ -1,11 +1,11 @@
 import {
   MAX_DELAY_SECONDS,
   callKey,
-  describeFailure,
   serialize,
   sha256,
   UnserializableError,
   type RunFailureCode,
+  errorInLog,
 } from "@ghouls/core";
 import type { ClaimedRun, OpenArm, Standing } from "@ghouls/ledger";
 import { submitJob } from "../delegation/submit.ts";
@@ -92,17 +92,16 @@ async function submitAtOnce(
     await Promise.all(
       defined.map((attempt) =>
         submitJob(attempt, { ...deps, log }, invocation.remainingMs).catch((error: unknown) => {
-          const message = describeFailure(error).message.slice(0, 300);
           log.warn("a job could not be submitted; the reconciler looks after it", {
-            job: attempt.name,
-            error: message,
+            name: attempt.name,
+            error: errorInLog(error),
           });
         }),
       ),
     );
   } catch (error) {
     log.warn("the run's jobs could not be read; the reconciler looks after them", {
-      error: String(error).slice(0, 200),
+      error: errorInLog(error),
     });
   }
 }

@@ -9,6 +9,7 @@ import {
   type AnyWorkflow,
   type CallId,
   type Logger,
+  errorInLog,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
@@ -54,7 +55,7 @@ export async function checkReplay(hop: EndedHop, deps: ExecutionDeps, invocation
     await deps.faults("worker.after-replay-check", claim.runId);
   } catch (error) {
     log.warn("a hop could not be replayed for the check", {
-      error: describeFailure(error).message.slice(0, 200),
+      error: errorInLog(error),
     });
   }
 }

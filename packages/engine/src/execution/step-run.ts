@@ -1,7 +1,9 @@
 import {
   NonRetryableError,
   describeFailure,
+  nameInLog,
   retryDelayMs,
+  runLogger,
   type Failure,
   type Logger,
   type StepContext,
@@ -65,7 +67,11 @@ export async function runStep(step: StepRun): Promise<StepEnd> {
     const final = isNonRetryable(end.thrown) || tryNumber >= options.tries;
     if (final) return { outcome: "error", failure: end.failure, tries: tryNumber };
     if (step.hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
-    step.log.warn("a try of a step failed", { step: step.name, try: tryNumber, error: end.failure.name });
+    step.log.warn("a try of a step failed", {
+      step: step.name,
+      try: tryNumber,
+      error: nameInLog(end.failure.name),
+    });
     const delayMs = retryDelayMs(options.backoff, tryNumber + 1, step.chance());
     if (delayMs > step.residentDelayMs || step.handsOver())
       return { outcome: "later", tries: tryNumber, delayMs };
@@ -97,8 +103,13 @@ export async function callOnce(step: StepCall, tryNumber: number): Promise<CallE
   }, timeoutMs);
   const overdue = setTimeout(step.onOverdue, timeoutMs + step.overdueAfterMs);
   try {
-    const { idempotencyKey, log } = step;
-    const value = await step.run({ idempotencyKey, tryNumber, signal: controller.signal, log });
+    const { idempotencyKey } = step;
+    const value = await step.run({
+      idempotencyKey,
+      tryNumber,
+      signal: controller.signal,
+      log: runLogger(step.log),
+    });
     // A value that came after the timeout is a value: to throw it away would repeat what has happened.
     return { outcome: "ok", value };
   } catch (error) {

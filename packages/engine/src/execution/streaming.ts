@@ -1,4 +1,4 @@
-import { MAX_CHUNK_BYTES, describeFailure, type LiveEvent, type LiveStream, type Logger } from "@ghouls/core";
+import { MAX_CHUNK_BYTES, type LiveEvent, type LiveStream, type Logger, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { isCallName, notAName } from "./call-name.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
@@ -54,7 +54,7 @@ export class Streaming {
     try {
       what();
     } catch (error) {
-      this.#warn("the live stream does not take what a run says", { error: describeFailure(error).name });
+      this.#warn("the live stream does not take what a run says", { error: errorInLog(error) });
     }
   }
 

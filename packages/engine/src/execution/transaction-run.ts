@@ -7,6 +7,7 @@ import {
   type Logger,
   type StepContext,
   type Transaction,
+  nameInLog,
 } from "@ghouls/core";
 import { LedgerError, type ClaimedRun, type UserTransaction } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
@@ -65,7 +66,11 @@ export async function runTransaction(
       if (end.outcome !== "failed") return end;
       const { failure } = end;
       if (end.final || tryNumber >= options.tries) return { outcome: "error", failure, tries: tryNumber };
-      log.warn("a try of a transaction failed", { step: call.name, try: tryNumber, error: failure.name });
+      log.warn("a try of a transaction failed", {
+        step: call.name,
+        try: tryNumber,
+        error: nameInLog(failure.name),
+      });
       await pause(retryDelayMs(options.backoff, tryNumber + 1, deps.chance()), hopSignal);
       if (hopSignal.aborted) return { outcome: "abandoned", tries: tryNumber };
     }
@@ -84,7 +89,7 @@ async function oneTry(transaction: LiveTransaction, tryNumber: number, deps: Exe
     if (calls >= MAX_CALLS) return { outcome: "failed", failure: end.failure, final: false };
     log.info("a transaction was rolled back and is tried again", {
       step: call.name,
-      error: end.failure.name,
+      error: nameInLog(end.failure.name),
     });
     await pause(FIRST_PAUSE_MS * 2 ** calls * (0.5 + deps.chance()), hopSignal);
     if (hopSignal.aborted) return { outcome: "abandoned" };

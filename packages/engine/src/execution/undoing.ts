@@ -1,4 +1,4 @@
-import { idempotencyKeyOf, undoKeyOf, type UndoContext } from "@ghouls/core";
+import { idempotencyKeyOf, undoKeyOf, type UndoContext, nameInLog } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { Undoable } from "./calls.ts";
 import { standIn } from "./current-hop.ts";
@@ -111,7 +111,10 @@ async function undoOne(item: ContainmentItem, name: string, undoing: Undoing): P
     ),
   );
   if (end.outcome === "ok") return undefined;
-  log.warn("a step could not be undone; it is tried again later", { step: name, error: end.failure.name });
+  log.warn("a step could not be undone; it is tried again later", {
+    step: name,
+    error: nameInLog(end.failure.name),
+  });
   return end.failure.message.slice(0, 300);
 }
 

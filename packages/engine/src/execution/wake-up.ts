@@ -1,4 +1,4 @@
-import { MAX_DELAY_SECONDS, describeFailure, parseWake } from "@ghouls/core";
+import { MAX_DELAY_SECONDS, parseWake, errorInLog } from "@ghouls/core";
 import type { ExecutionDeps } from "./deps.ts";
 
 export interface Verdict {
@@ -61,7 +61,7 @@ async function wakeArm(
   } catch (error) {
     log.warn("a timer's message could not be followed; it comes back", {
       armId,
-      error: describeFailure(error).message.slice(0, 200),
+      error: errorInLog(error),
     });
     return { done: false, reason: "timer_unknown", retryInSeconds: RETRY_SECONDS };
   }

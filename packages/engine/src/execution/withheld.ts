@@ -1,4 +1,4 @@
-import { describeFailure } from "@ghouls/core";
+import { errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Withheld } from "./holdings.ts";
@@ -25,7 +25,7 @@ export async function endOf(
       return { kind: "given_back", dueAt: due(0), why: "drain" };
     case "unknown":
       deps.logFor(claim).warn("a hop cannot have what it is to hold; its delivery goes back", {
-        why: withheld.why,
+        why: withheld.inLog ?? withheld.why,
       });
       await askForAPerson(claim, withheld.why, deps);
       return { kind: "given_back", dueAt: due(DUE_AGAIN_MS), why: "it is not known what it may hold" };
@@ -44,7 +44,6 @@ async function askForAPerson(
       await ledger.runs.raiseAttention(claim, `holdings_unknown: ${why} (given back ${times} times before)`);
   } catch (error) {
     // The hop after this one says it.
-    const { name } = describeFailure(error);
-    logFor(claim).warn("attention could not be raised", { error: name });
+    logFor(claim).warn("attention could not be raised", { error: errorInLog(error) });
   }
 }

@@ -1,4 +1,4 @@
-import { decideSkip, describeFailure, parseMessage, type DeliveryRef } from "@ghouls/core";
+import { decideSkip, parseMessage, type DeliveryRef, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carry } from "./carry.ts";
@@ -96,7 +96,7 @@ async function carryAll(
   } catch (error) {
     deps.log.error("a batch could not be claimed; its messages go back", {
       count: refs.length,
-      error: nameOf(error),
+      error: errorInLog(error),
     });
     // The queue would hide them for as long as a function may run.
     const verdict = { done: false, reason: "unclaimed", retryInSeconds: RETRY_CLAIM_SECONDS };
@@ -212,13 +212,13 @@ function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verd
       log.info("a contain delivery has ended", { outcome: end.outcome });
       return { done: true, reason: `contain_${end.outcome}` };
     case "quarantined":
-      log.error("run quarantined", { reason: end.reason });
+      log.error("run quarantined");
       return { done: true, reason: "quarantined" };
     case "fenced":
       log.warn("the claim was taken away; nothing more was written");
       return undefined;
     case "unknown":
-      log.error("the hop's outcome is unknown; the claim stays as it is", { error: nameOf(end.error) });
+      log.error("the hop's outcome is unknown; the claim stays as it is", { error: errorInLog(end.error) });
       return { done: false, reason: "unknown_outcome" };
   }
 }
@@ -252,7 +252,9 @@ async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promi
       ];
     });
   } catch (error) {
-    deps.log.error("skipped deliveries could not be read; their messages go back", { error: nameOf(error) });
+    deps.log.error("skipped deliveries could not be read; their messages go back", {
+      error: errorInLog(error),
+    });
     return [];
   }
 }
@@ -269,16 +271,11 @@ async function putBack(
     // It comes back after the queue's own visibility timeout instead.
     deps.log.warn("a message's visibility could not be changed", {
       messageId: message.messageId,
-      error: nameOf(error),
+      error: errorInLog(error),
     });
   }
 }
 
 function keyOf(ref: DeliveryRef): string {
   return `${ref.runId}:${ref.enqueueSeq}`;
-}
-
-function nameOf(error: unknown): string {
-  const { name, message } = describeFailure(error);
-  return `${name}: ${message}`.slice(0, 300);
 }

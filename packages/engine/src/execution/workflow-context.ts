@@ -2,6 +2,7 @@ import {
   MAX_JOURNAL_BYTES,
   NonRetryableError,
   RandomStream,
+  runLogger,
   type AnyWorkflow,
   type ChildOptions,
   type ChildResult,
@@ -14,6 +15,7 @@ import {
   type MapOptions,
   type ReserveOptions,
   type ReserveResult,
+  type RunLogger,
   type Service,
   type SignalOptions,
   type SignalResult,
@@ -159,11 +161,12 @@ function outsideOfSteps<T>(what: string, draw: () => T): T {
 }
 
 /** What a replay says again was said before. */
-function whileLive(source: ContextSource): Logger {
+function whileLive(source: ContextSource): RunLogger {
+  const log = runLogger(source.log);
   const only =
-    (level: keyof Logger): Logger["info"] =>
+    (level: keyof RunLogger): RunLogger["info"] =>
     (message, fields) => {
-      if (source.isNew()) source.log[level](message, fields);
+      if (source.isNew()) log[level](message, fields);
     };
   return { debug: only("debug"), info: only("info"), warn: only("warn"), error: only("error") };
 }

@@ -56,7 +56,7 @@ export function createEgress(
       log[level]("a service was asked", {
         service: name,
         kind: question.kind,
-        state,
+        outcome: state,
         milliseconds: Math.round(clock.monotonicMs() - began),
       });
     if (within <= 0) {

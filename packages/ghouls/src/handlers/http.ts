@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { GhoulsError, describeFailure, type wire } from "@ghouls/core";
+import { GhoulsError, describeFailure, type wire, errorInLog } from "@ghouls/core";
 import { createAdmissionApp, createApiApp, createHttpApp, type FetchHandler } from "@ghouls/api";
 import {
   createAdmission,
@@ -154,7 +154,7 @@ async function readinessOf({ ledger, log }: Runtime): Promise<ReadinessCheck[]> 
     ];
   } catch (error) {
     // Whoever asks needs no token, so the driver's words go to the log only.
-    log.warn("the ledger is not ready", { error: describeFailure(error).message });
+    log.warn("the ledger is not ready", { error: errorInLog(error) });
     if (error instanceof LedgerError && error.kind === "schema") {
       return [{ name: "schema", ok: false, detail: "the ledger's schema is missing" }];
     }

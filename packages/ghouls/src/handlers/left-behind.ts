@@ -1,5 +1,5 @@
 import { blameHop } from "@ghouls/engine";
-import { describeFailure, type Logger } from "@ghouls/core";
+import { type Logger, errorInLog } from "@ghouls/core";
 
 let installed = false;
 
@@ -14,7 +14,7 @@ export function guardProcess(log: Logger): void {
   const take =
     (event: "unhandledRejection" | "uncaughtException") =>
     (error: unknown): void => {
-      const fields = { error: describeFailure(error).name };
+      const fields = { error: errorInLog(error) };
       if (blameHop(error)) log.error("user code left an error to the process; its run fails", fields);
       else if (process.listenerCount(event) === 1) {
         log.error("an error that belongs to no run ends the process", fields);

@@ -1,5 +1,5 @@
 import { LiveRing, createKeyAuthority, createLedgerGrants, work, type ExecutionDeps } from "@ghouls/engine";
-import { describeFailure, durationMs } from "@ghouls/core";
+import { durationMs, errorInLog } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 import { drainSignal } from "./draining.ts";
@@ -45,7 +45,7 @@ async function announced({ announce, log }: Runtime): Promise<void> {
     await announce();
   } catch (error) {
     // Whoever looks for a build that has a workflow learns of this one later; runs are carried all the same.
-    log.warn("this build's workflows could not be announced", { error: describeFailure(error).name });
+    log.warn("this build's workflows could not be announced", { error: errorInLog(error) });
   }
 }
 

@@ -62,6 +62,11 @@ export class LedgerError extends GhoulsError {
     this.sqlState = sqlState;
     this.statement = statement;
   }
+
+  /** The message is of our own words. */
+  override get inLog(): string {
+    return this.message;
+  }
 }
 
 /** A server's connection that a pooler handed on knows the name from somebody else, or does not know it. */
