@@ -1,6 +1,9 @@
+import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import { GhoulsError } from "@ghouls/core";
+import { inSpan } from "@ghouls/engine";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
 import { authentication } from "./authentication.ts";
 import type { ApiEnv, EdgeDependencies, FetchHandler } from "./context.ts";
 import { EdgeError, nameOf, problemOf } from "./problems.ts";
@@ -62,11 +65,21 @@ function envelope(dependencies: EdgeDependencies, answerProblem: ProblemAnswer):
     const requestId =
       incoming !== undefined && SANE_REQUEST_ID.test(incoming) ? incoming : dependencies.requestId();
     context.set("requestId", requestId);
-    try {
-      await next();
-    } catch (thrown) {
-      context.res = answerProblem(context, thrown);
-    }
+    const start = {
+      kind: SpanKind.SERVER,
+      parent: context.req.header("traceparent"),
+      attributes: { "http.request.method": context.req.method, "ghouls.request_id": requestId },
+    };
+    await inSpan("ghouls.request", start, async (span) => {
+      try {
+        await next();
+      } catch (thrown) {
+        context.res = answerProblem(context, thrown);
+      }
+      span.setAttribute("http.route", routePath(context, -1));
+      span.setAttribute("http.response.status_code", context.res.status);
+      if (context.res.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+    });
     context.res.headers.set("x-request-id", requestId);
     context.res.headers.set("x-content-type-options", "nosniff");
     context.res.headers.set("cache-control", "no-store");

@@ -1,3 +1,4 @@
+export { inSpan, type SpanStart } from "./tracing.ts";
 export { Publisher } from "./admission/publisher.ts";
 export {
   createAdmission,

@@ -54,6 +54,7 @@ export type { StrandedRun } from "./pinned.ts";
 export type { RepinAnswer } from "./repins.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
 export { createRoles, rolesSql, type RoleOptions } from "./schema/roles.ts";
+export type { TraceOrigins } from "./hops/traces.ts";
 export type { DueArm, Resumption } from "./waits/resumptions.ts";
 export type { Settlement, SettleAnswer } from "./hops/settlements.ts";
 export { MAX_BUFFERED_SIGNALS, type NewSignal, type SignalAnswer } from "./waits/signals.ts";

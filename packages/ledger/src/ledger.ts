@@ -45,6 +45,7 @@ import * as takes from "./reservations/takes.ts";
 import * as resumptions from "./waits/resumptions.ts";
 import * as settlements from "./hops/settlements.ts";
 import * as signals from "./waits/signals.ts";
+import * as traces from "./hops/traces.ts";
 import * as transactions from "./hops/transactions.ts";
 import * as workflows from "./admission/workflows.ts";
 
@@ -234,6 +235,17 @@ export function openLedger(options: LedgerOptions) {
     },
     signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
     evidence: { reject: bind(database, evidence.recordRejectedResult) },
+    /** For people who trace; nothing of the protocol reads it. */
+    traces: {
+      markMade: bind(database, traces.markMadeInTrace),
+      /** In a transaction of the caller's own. */
+      markMadeIn: (
+        executor: Executor,
+        ...rest: Parameters<typeof traces.markMadeInTrace> extends [unknown, ...infer R] ? R : never
+      ) => traces.markMadeInTrace(executor, ...rest),
+      markHop: bind(database, traces.markHopTrace),
+      ofClaims: bind(database, traces.readTraceOrigins),
+    },
     workflows: {
       record: bind(database, workflows.recordWorkflows),
       buildOf: bind(database, workflows.readBuildOf),

@@ -23,7 +23,9 @@ import {
 import { announceOrRefuse } from "../announcement.ts";
 import type { Registry } from "../registry.ts";
 import type { AdmissionRequest, AdmissionService } from "../services.ts";
+import { traceparentOf } from "../tracing.ts";
 import { admittedView, conflict, prepareAll, settleKeys, type Answer } from "./answers.ts";
+import { keepTrace } from "./kept-trace.ts";
 import { Publisher, publishInTime } from "./publisher.ts";
 import { redrive } from "./redrive.ts";
 import { prepare, requestDigest, type Route } from "./validate.ts";
@@ -105,6 +107,11 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const created = await ledger.runs.admit(newRuns, settings);
     await options.faults("admission.after-commit", `${created.size} created`);
     const answers = await settleKeys(newRuns, created, ledger.runs);
+    await keepTrace(
+      newRuns.flatMap((run) => (created.has(run.runId) ? [{ ...run, enqueueSeq: 1 }] : [])),
+      ledger.traces.markMade,
+      options.log,
+    );
     await Promise.all(
       answers.flatMap((answer) => ("run" in answer ? [publishIfUnpublished(answer.run)] : [])),
     );
@@ -163,7 +170,19 @@ export function createAdmission(options: AdmissionOptions): Admission {
     },
 
     redrive: (principal, runId, reason) =>
-      redrive({ ...options, publish: publishIfUnpublished, settings }, principal, runId, reason),
+      redrive(
+        {
+          ...options,
+          publish: async (run) => {
+            await keepTrace([run], ledger.traces.markMade, options.log);
+            await publishIfUnpublished(run);
+          },
+          settings,
+        },
+        principal,
+        runId,
+        reason,
+      ),
 
     admitIn: async (connection, principal, request) => {
       const newRun = await prepare(options, principal, request);
@@ -175,6 +194,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
           byKey: (keys) => readRunsByKey(executor, keys),
           byId: () => Promise.resolve([]),
         });
+        const traceparent = traceparentOf();
+        if (traceparent !== undefined && created.has(newRun.runId))
+          await ledger.traces.markMadeIn(executor, [{ ...newRun, enqueueSeq: 1 }], traceparent);
         return first;
       });
       if (answer === undefined || "conflict" in answer) throw conflict(newRun.idempotencyKey);

@@ -8,7 +8,9 @@ import {
   type JobAnswer,
   type JobQuestion,
 } from "@ghouls/core";
+import { SpanKind } from "@opentelemetry/api";
 import { LedgerError, type Attempt, type Changed, type Ledger } from "@ghouls/ledger";
+import { inSpan } from "../tracing.ts";
 import { StillAskingError } from "./direct-egress.ts";
 import { CodecError, DisagreementError, verified } from "../execution/loaded-journal.ts";
 import { digestOfService } from "./asked.ts";
@@ -73,7 +75,19 @@ export async function ask(
   if (timeoutMs < 1)
     return { answer: { state: "unknown", why: "there was no time left to ask" }, over: true };
   try {
-    return { answer: await delegation.egress.ask(name, question, timeoutMs), over: true };
+    const { runId, attemptId } = question.job;
+    const attributes = {
+      "ghouls.run_id": runId,
+      "ghouls.attempt_id": attemptId,
+      "ghouls.service": name,
+      "ghouls.question": question.kind,
+    };
+    const answer = await inSpan("ghouls.ask", { kind: SpanKind.CLIENT, attributes }, async (span) => {
+      const said = await delegation.egress.ask(name, question, timeoutMs);
+      span.setAttribute("ghouls.outcome", said.state);
+      return said;
+    });
+    return { answer, over: true };
   } catch (error) {
     const why = describeFailure(error).message.slice(0, 300);
     return { answer: { state: "unknown", why }, over: !(error instanceof StillAskingError) };

@@ -1,5 +1,6 @@
 import { DEFAULT_QUEUE, callKey, sha256, type Logger, errorInLog } from "@ghouls/core";
 import type { ClaimedRun, OpenArm } from "@ghouls/ledger";
+import { keepTrace } from "../admission/kept-trace.ts";
 import { requestDigest } from "../admission/validate.ts";
 import { afterCodec } from "./after-codec.ts";
 import type { OpenCall } from "./calls.ts";
@@ -105,6 +106,7 @@ async function start(
   );
   await deps.faults("worker.after-child", name);
   if (!written) return { kind: "fenced" };
+  await keepTrace([{ tenantId, runId, enqueueSeq: 1 }], deps.ledger.traces.markMade, deps.logFor(claim));
   await deps.publisher.publish({ tenantId, runId, enqueueSeq: 1, queue });
   return undefined;
 }

@@ -1,6 +1,8 @@
+import { SpanStatusCode } from "@opentelemetry/api";
 import {
   describeFailure,
   idempotencyKeyOf,
+  nameInLog,
   type CallId,
   type Logger,
   type StepContext,
@@ -13,6 +15,7 @@ import type { Effects } from "./effects.ts";
 import { onceStep, type OnceEnd } from "./once-step.ts";
 import type { ResolvedStepOptions } from "./step-options.ts";
 import { runStep } from "./step-run.ts";
+import { inSpan } from "../tracing.ts";
 import { beginUndoable } from "./undoable-step.ts";
 
 /** The ledger's time, as this process can tell: at the claim, moved on by its monotonic clock. In milliseconds. */
@@ -71,7 +74,24 @@ function notPlain({ name }: CallId): HopEnd {
 }
 
 /** Runs a step for real. Never rejects. */
-export async function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
+export function liveStep(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
+  const { call, options, triesBefore } = step;
+  const attributes = {
+    "ghouls.run_id": step.claim.runId,
+    "ghouls.step": call.name,
+    "ghouls.once": options.once,
+    "ghouls.tries_before": triesBefore,
+  };
+  return inSpan("ghouls.step", { attributes }, async (span) => {
+    const end = await stepped(step, deps);
+    span.setAttribute("ghouls.outcome", end.outcome);
+    if (end.outcome === "error")
+      span.setStatus({ code: SpanStatusCode.ERROR, message: nameInLog(end.failure.name) });
+    return end;
+  });
+}
+
+async function stepped(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
   const { call, claim, hopSignal, log, effects, invocation } = step;
   const options = deps.settings.leaseHeld ? { ...step.options, timeoutMs: UNTIMED_MS } : step.options;
   const shared = {

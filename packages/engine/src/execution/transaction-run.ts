@@ -10,6 +10,7 @@ import {
   nameInLog,
 } from "@ghouls/core";
 import { LedgerError, type ClaimedRun, type UserTransaction } from "@ghouls/ledger";
+import { inSpan } from "../tracing.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { HopEnd } from "./hop-end.ts";
 import { UNTIMED_MS, askForAPerson, whyNotNow } from "./live-step.ts";
@@ -54,10 +55,16 @@ const FIRST_PAUSE_MS = 20;
  * Carries a transaction (design.md §3, Step): calls its function until it was committed with its entry, or its tries are
  * used up. What was certainly rolled back for no fault of the function is no try. Never rejects.
  */
-export async function runTransaction(
-  transaction: LiveTransaction,
-  deps: ExecutionDeps,
-): Promise<TransactionEnd> {
+export function runTransaction(transaction: LiveTransaction, deps: ExecutionDeps): Promise<TransactionEnd> {
+  const attributes = { "ghouls.run_id": transaction.claim.runId, "ghouls.step": transaction.call.name };
+  return inSpan("ghouls.transaction", { attributes }, async (span) => {
+    const end = await transacted(transaction, deps);
+    span.setAttribute("ghouls.outcome", end.outcome);
+    return end;
+  });
+}
+
+async function transacted(transaction: LiveTransaction, deps: ExecutionDeps): Promise<TransactionEnd> {
   const { options, hopSignal, log, call } = transaction;
   try {
     for (let tryNumber = 1; ; tryNumber += 1) {

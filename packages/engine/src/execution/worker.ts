@@ -8,6 +8,7 @@ import type { ExecutionDeps } from "./deps.ts";
 import { Heartbeat, type Beating } from "./heartbeat.ts";
 import { endsWithin } from "../patience.ts";
 import type { Reined } from "./reins.ts";
+import { tracedBatch, type CarryTraced } from "./traced.ts";
 
 /** A message as a worker gets it. */
 export interface WorkMessage {
@@ -51,7 +52,13 @@ export async function work(
     if (known === undefined) wanted.set(keyOf(ref), { ...ref, receiptHandles: [message.receiptHandle] });
     else known.receiptHandles.push(message.receiptHandle);
   }
-  const [verdicts, timers] = await Promise.all([carryAll(wanted, deps, options), woken]);
+  const carried = tracedBatch(
+    options.queue,
+    messages.length,
+    (carryTraced) => carryAll(wanted, carryTraced, deps, options),
+    deps,
+  );
+  const [verdicts, timers] = await Promise.all([carried, woken]);
   return Promise.all(
     messages.map(async (message): Promise<MessageOutcome> => {
       const timer = timers.get(message.messageId);
@@ -80,6 +87,7 @@ interface Wanted extends DeliveryRef {
 
 async function carryAll(
   wanted: ReadonlyMap<string, Wanted>,
+  carryTraced: CarryTraced,
   deps: ExecutionDeps,
   options: WorkOptions,
 ): Promise<ReadonlyMap<string, Verdict>> {
@@ -102,7 +110,7 @@ async function carryAll(
     const verdict = { done: false, reason: "unclaimed", retryInSeconds: RETRY_CLAIM_SECONDS };
     return new Map(refs.map((ref) => [keyOf(ref), verdict]));
   }
-  for (const [one, end] of await carryBatch(claims, wanted, sent, deps, options)) {
+  for (const [one, end] of await carryBatch(claims, wanted, sent, carryTraced, deps, options)) {
     const verdict = verdictOf(one, end, deps);
     if (verdict !== undefined) verdicts.set(keyOf({ runId: one.runId, enqueueSeq: one.seq }), verdict);
   }
@@ -120,6 +128,7 @@ async function carryBatch(
   claims: readonly ClaimedRun[],
   wanted: ReadonlyMap<string, Wanted>,
   sent: { readonly monotonicMs: number; readonly wallMs: number },
+  carryTraced: CarryTraced,
   deps: ExecutionDeps,
   options: WorkOptions,
 ): Promise<[ClaimedRun, Carried][]> {
@@ -135,13 +144,16 @@ async function carryBatch(
   // It may have fired while the claim was on its way.
   if (deps.draining.aborted) drain();
   const ended: [ClaimedRun, Carried][] = [];
-  const all = Promise.all(
-    carried.map(async (one) => {
-      const invocation = { limitMs, remainingMs, endsByForce, claimedAtMs: sent.monotonicMs };
-      ended.push([one.claim, await carry(one.claim, deps, invocation, { onHop: one.onHop })]);
-      heartbeat.remove(one.beating);
-    }),
-  );
+  const ofClaim = new Map(carried.map((one) => [one.claim, one]));
+  const all = carryTraced(claims, async (claimed) => {
+    const one = ofClaim.get(claimed);
+    if (one === undefined) throw new TypeError("a claim is carried that this batch does not have");
+    const invocation = { limitMs, remainingMs, endsByForce, claimedAtMs: sent.monotonicMs };
+    const end = await carry(claimed, deps, invocation, { onHop: one.onHop });
+    ended.push([claimed, end]);
+    heartbeat.remove(one.beating);
+    return end;
+  });
   const inTime = await endsWithin(all, remainingMs() - deps.settings.settleReserveMs / 4);
   deps.draining.removeEventListener("abort", drain);
   await heartbeat.stop();
