@@ -138,7 +138,7 @@ test.each(statements.filter((one) => /\bghouls\./.test(one.text) && !one.name.st
   "$name begins with the caller's tenant and joins on it, unless it is a system statement",
   ({ name, text }) => {
     const takesTenant = /tenant_id = \$1\b|unnest\(\s*\$[12]::text\[\].*?as \w+\(tenant_id,/s.test(text);
-    const tenantless = name.startsWith("workflows.") || name.startsWith("capacities.");
+    const tenantless = ["workflows.", "capacities.", "deadletters."].some((noun) => name.startsWith(noun));
     expect(takesTenant).toBe(!SYSTEM.includes(name) && !tenantless);
     const joins = text.match(/\bjoin ghouls\.(?:runs|deliveries|journal) \w+ on [^\n]*/g) ?? [];
     for (const join of joins) {

@@ -70,6 +70,8 @@ export const FAULT_POINTS = [
   "worker.after-settle",
   "worker.before-replay-check",
   "worker.after-replay-check",
+  "dead-letters.after-select",
+  "dead-letters.after-repair",
   "relay.after-select",
   "relay.after-publish",
   "reanimation.after-select",

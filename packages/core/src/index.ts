@@ -1,6 +1,7 @@
 export * from "./api-key.ts";
 export * from "./attempts.ts";
 export * from "./call.ts";
+export * from "./dead-letters.ts";
 export * from "./digest.ts";
 export * from "./duration.ts";
 export * from "./egress-event.ts";

@@ -9,6 +9,7 @@ import * as cancellations from "./containment/cancellations.ts";
 import * as evidence from "./hops/evidence.ts";
 import * as arms from "./waits/arms.ts";
 import * as consents from "./waits/consents.ts";
+import * as deadLetters from "./dead-letters/dead-letters.ts";
 import * as deadlines from "./waits/deadlines.ts";
 import * as giveBacks from "./hops/give-backs.ts";
 import * as grants from "./grants.ts";
@@ -277,6 +278,12 @@ export function openLedger(options: LedgerOptions) {
     },
     /** Of what judgements have found. */
     integrity: { note: bind(database, faults.noteFaults) },
+    deadLetters: {
+      note: bind(database, deadLetters.noteDeadLetter),
+      forget: bind(database, deadLetters.forgetDeadLetters),
+      /** By the reconciler, whose relay publishes in the same round. */
+      republish: bind(database, deadLetters.republishDeadLetter),
+    },
     nextLook: bind(database, readNextLook),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */
     beforeOpening,

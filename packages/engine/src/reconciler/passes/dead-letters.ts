@@ -1,0 +1,134 @@
+import {
+  judgeDeadLetter,
+  parseMessage,
+  sha256,
+  type DeadLetter,
+  type FaultInjector,
+  type Logger,
+  type QueuePort,
+  type ReceivedMessage,
+} from "@ghouls/core";
+import type { Ledger } from "@ghouls/ledger";
+import { LEFT, REPAIRED, type Look, type Outcome, type Owner, type Pass } from "../pass.ts";
+
+export interface DeadLettersOptions {
+  readonly ledger: Pick<Ledger, "deliveries" | "deadLetters">;
+  /** The dead-letter queues, by the names of their queues in the configuration. */
+  readonly deadLetters: Pick<QueuePort, "receive" | "changeVisibility" | "delete">;
+  /** Names of the queues whose dead-letter queues are known here. */
+  readonly deadLetterQueues: readonly string[];
+  readonly faults: FaultInjector;
+  readonly log: Logger;
+}
+
+/** A message of a dead-letter queue, and what becomes of it. */
+export interface DueLetter extends Owner {
+  readonly queue: string;
+  readonly message: Pick<ReceivedMessage, "messageId" | "receiptHandle" | "body">;
+  readonly letter: DeadLetter;
+}
+
+/** How long a round has for what it has received, in seconds; what it does not come to is there again after that. */
+const LOOKED_AT_SECONDS = 120;
+/** Messages of one call. Source: Amazon SQS, "ReceiveMessage". */
+const RECEIVE = 10;
+
+/**
+ * Dead-letter queues against the ledger (faults.md F31): arrival there is never a failure of a run. A letter of a delivery
+ * that waits has it published anew, one that is of no use goes, and one that names nothing of this ledger stays, and is shown.
+ */
+export function deadLettersPass(options: DeadLettersOptions): Pass<DueLetter> {
+  return {
+    name: "dead-letters",
+    asks: false,
+    find: (look) => find(look, options),
+    describe: ({ letter, message, queue, runId }) => ({
+      rule: ruleOf(letter),
+      before: runId === null ? `message ${message.messageId} of ${queue}` : message.body,
+    }),
+    repair: (due) => Promise.all(due.map((one) => settle(one, options))),
+  };
+}
+
+function ruleOf(letter: DeadLetter): string {
+  if (letter.kind === "republish") return "dead letter of a delivery that waits: publish anew";
+  return letter.kind === "drop"
+    ? `dead letter that is of no use (${letter.reason}): delete`
+    : `dead letter that names nothing here (${letter.reason}): keep`;
+}
+
+/** A message has no cursor: what was received is hidden for a while, and the next look gets others. */
+async function find(look: Look, options: DeadLettersOptions) {
+  const { ledger, deadLetterQueues, faults } = options;
+  const found: DueLetter[] = [];
+  for (const queue of look.owners === undefined ? deadLetterQueues : []) {
+    if (found.length >= look.limit) break;
+    const messages = await receive(queue, look.limit - found.length, options);
+    const refs = messages.flatMap(({ body }) => parseMessage(body) ?? []);
+    const rows = refs.length === 0 ? new Map() : await ledger.deliveries.unclaimed(refs);
+    for (const message of messages) {
+      const ref = parseMessage(message.body);
+      const letter = judgeDeadLetter(
+        message.body,
+        ref === undefined ? undefined : rows.get(`${ref.runId}:${ref.enqueueSeq}`),
+      );
+      const runId = letter.kind === "keep" ? null : (ref?.runId ?? null);
+      found.push({ tenantId: "", runId, owner: message.messageId, queue, message, letter });
+    }
+  }
+  if (found.length > 0) await faults("dead-letters.after-select", `${found.length} letters`);
+  await ledger.deadLetters.forget();
+  return { found, next: undefined };
+}
+
+async function receive(
+  queue: string,
+  limit: number,
+  { deadLetters }: DeadLettersOptions,
+): Promise<ReceivedMessage[]> {
+  const messages: ReceivedMessage[] = [];
+  while (messages.length < limit) {
+    const max = Math.min(RECEIVE, limit - messages.length);
+    const received = await deadLetters.receive(queue, {
+      max,
+      waitSeconds: 0,
+      visibilitySeconds: LOOKED_AT_SECONDS,
+    });
+    if (received.length === 0) break;
+    messages.push(...received);
+  }
+  return messages;
+}
+
+/** What is committed comes first: a letter whose deletion fails comes again, and finds it done. */
+async function settle(due: DueLetter, options: DeadLettersOptions): Promise<Outcome> {
+  const { ledger, deadLetters, faults, log } = options;
+  const { queue, message, letter } = due;
+  const { messageId, receiptHandle, body } = message;
+  if (letter.kind === "keep") {
+    const { reason } = letter;
+    const bytes = Buffer.byteLength(body);
+    const kept = { queue, messageId, bodyDigest: sha256(body), bytes, reason };
+    if (await ledger.deadLetters.note(kept))
+      log.error("a dead letter names nothing of this ledger; it stays for a person", {
+        queue,
+        messageId,
+        reason,
+        bytes,
+      });
+    // People and alarms see it again at once.
+    await deadLetters.changeVisibility(queue, receiptHandle, 0);
+    return LEFT;
+  }
+  const repaired = letter.kind === "republish" && (await ledger.deadLetters.republish(letter.ref));
+  await faults("dead-letters.after-repair", messageId);
+  await deadLetters.delete(queue, receiptHandle);
+  log.info("a dead letter was reconciled", {
+    queue,
+    messageId,
+    outcome: letter.kind,
+    ...(due.runId === null ? {} : { runId: due.runId }),
+    ...(letter.kind === "drop" ? { reason: letter.reason } : {}),
+  });
+  return repaired ? REPAIRED : LEFT;
+}
