@@ -37,6 +37,7 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
   const { plan } = project;
   refuseIdleEgress(options, plan);
   references.set("build", project.built.build);
+  references.set("deployment", `${$app.name}-${$app.stage}`);
 
   if (options.vpc !== undefined) makeEndpoints(components, plan, options.vpc);
   const table = makeTable(components, plan, references);

@@ -43,6 +43,7 @@ function makeQueue({ sst }: Components, plan: QueuePlan, references: References)
   references.set(`queue.${name}.url`, queue.url);
   references.set(`queue.${name}.name`, queue.nodes.queue.name);
   references.set(`queue.${name}.deadLetter.arn`, dead.arn);
+  references.set(`queue.${name}.deadLetter.url`, dead.url);
   references.set(`queue.${name}.deadLetter.name`, dead.nodes.queue.name);
   return queue;
 }

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   noLiveStream,
+  noMetrics,
   type AnyWorkflow,
   type Claim,
   type Logger,
@@ -99,6 +100,7 @@ export function inhabit(
   });
   const deps = {
     ...parts,
+    metrics: noMetrics,
     logFor: () => silent,
     live: noLiveStream,
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },

@@ -36,7 +36,12 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "sqs:SendMessage on GhoulsQueueRitesQueue",
     lowersHint,
   ],
-  GhoulsReconciler: [sendsToBoth, `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`],
+  GhoulsReconciler: [
+    sendsToBoth,
+    // Arrival in a dead-letter queue is held against the ledger.
+    "sqs:ChangeMessageVisibility, sqs:DeleteMessage, sqs:ReceiveMessage on GhoulsDeadLetterRitesQueue, GhoulsDeadLetterRunsQueue",
+    `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`,
+  ],
   GhoulsMigrate: [],
   GhoulsPreflight: [],
 };

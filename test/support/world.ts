@@ -13,6 +13,7 @@ import {
   type FaultInjector,
   type GrantProvider,
   type Logger,
+  type MetricName,
   type Principal,
   type QueuePort,
   type ReceivedMessage,
@@ -61,6 +62,7 @@ export interface World {
   readonly control: ReturnType<typeof createControl>;
   readonly pauses: ReturnType<typeof createPauses>;
   readonly logged: LogLine[];
+  readonly measured: Measured[];
   /** Why a worker asked to end its process. */
   readonly exits: string[];
   readonly deps: ExecutionDeps;
@@ -89,6 +91,12 @@ export interface World {
   readonly onlyAttempt: () => Promise<wire.AttemptSummary>;
   /** The invariants of the ledger that do not hold. */
   readonly broken: () => Promise<readonly unknown[]>;
+}
+
+interface Measured {
+  readonly name: MetricName;
+  readonly value: number;
+  readonly which: string | undefined;
 }
 
 interface LogLine {
@@ -144,6 +152,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     options.workflows.map((definition) => ({ definition, digest: digestOf(definition) })),
   );
   const logged: LogLine[] = [];
+  const measured: Measured[] = [];
   const exits: string[] = [];
   const log = recorder(logged);
   const ids = { next: () => randomUUID() };
@@ -169,6 +178,10 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     codec,
     ids,
     faults,
+    metrics: {
+      record: (name, value, which) => void measured.push({ name, value, which }),
+      flush: () => undefined,
+    },
     log,
     logFor: () => log,
     live: noLiveStream,
@@ -229,6 +242,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     control,
     pauses,
     logged,
+    measured,
     exits,
     deps,
     submit: (workflow, input = null, { key, ...extra } = {}) =>

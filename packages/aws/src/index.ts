@@ -7,4 +7,5 @@ export { createSqsQueue, openSqs } from "./sqs-queue.ts";
 export type { SqsOptions, SqsQueue, SqsQueueOptions } from "./sqs-queue.ts";
 export { databaseAccess } from "./database-access.ts";
 export type { DatabaseAccess, DatabaseSettings } from "./database-access.ts";
+export { openMetrics } from "./metrics.ts";
 export { openLambdaEgress, type LambdaEgress, type LambdaEgressOptions } from "./lambda-egress.ts";

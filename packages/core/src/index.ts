@@ -13,6 +13,7 @@ export * from "./job-answer.ts";
 export * from "./json.ts";
 export * from "./logging.ts";
 export * from "./message.ts";
+export * from "./metrics.ts";
 export * from "./passes.ts";
 export * from "./pauses.ts";
 export * from "./permissions.ts";

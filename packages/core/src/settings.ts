@@ -50,3 +50,8 @@ export const DEFAULT_QUEUE = "runs";
 export function queueUrlVariable(queue: string): string {
   return `GHOULS_QUEUE_${queue.toUpperCase().replaceAll("-", "_")}_URL`;
 }
+
+/** Environment variable that holds the URL of a queue's dead-letter queue: GHOULS_DEAD_LETTERS_<NAME>_URL. */
+export function deadLettersUrlVariable(queue: string): string {
+  return `GHOULS_DEAD_LETTERS_${queue.toUpperCase().replaceAll("-", "_")}_URL`;
+}

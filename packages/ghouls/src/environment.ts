@@ -1,4 +1,4 @@
-import { GhoulsError, queueUrlVariable } from "@ghouls/core";
+import { GhoulsError, deadLettersUrlVariable, queueUrlVariable } from "@ghouls/core";
 import * as z from "zod";
 import {
   CONNECTION_VARIABLES,
@@ -19,6 +19,10 @@ export interface Environment {
   readonly eventsTable: string | undefined;
   /** URLs of those queues of the configuration that have one. */
   readonly queueUrls: Readonly<Record<string, string>>;
+  /** URLs of the dead-letter queues of those that have one here. */
+  readonly deadLetterUrls: Readonly<Record<string, string>>;
+  /** Which of an account's deployments this is; undefined where nobody measures it. */
+  readonly deployment: string | undefined;
   /** Identity of this process for its supervisor; undefined where it makes its own. */
   readonly workerId: string | undefined;
   readonly build: string;
@@ -52,6 +56,7 @@ const Variables = z
     EVENTS_TABLE: z.string().min(1).optional(),
     GHOULS_SCHEMA: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
+    GHOULS_DEPLOYMENT: z.string().min(1).max(200).optional(),
     GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
     GHOULS_INSPECT: z.string().optional(),
     GHOULS_REPLAY_CHECK: z.enum(["0", "1"]).default("0"),
@@ -74,12 +79,9 @@ export function readEnvironment(
     endpoint: data.AWS_ENDPOINT_URL,
     dynamodbEndpoint: data.AWS_ENDPOINT_URL_DYNAMODB ?? data.AWS_ENDPOINT_URL,
     eventsTable: data.EVENTS_TABLE,
-    queueUrls: Object.fromEntries(
-      queues.flatMap((queue) => {
-        const url = variables[queueUrlVariable(queue)];
-        return url === undefined || url === "" ? [] : [[queue, url]];
-      }),
-    ),
+    queueUrls: urlsOf(queues, queueUrlVariable, variables),
+    deadLetterUrls: urlsOf(queues, deadLettersUrlVariable, variables),
+    deployment: data.GHOULS_DEPLOYMENT,
     workerId: data.GHOULS_WORKER_ID,
     build: data.GHOULS_BUILD,
     onLambda: data.AWS_LAMBDA_FUNCTION_NAME !== undefined,
@@ -88,6 +90,19 @@ export function readEnvironment(
     replayCheck: data.GHOULS_REPLAY_CHECK === "1",
     inspected: data.GHOULS_INSPECT !== undefined,
   };
+}
+
+function urlsOf(
+  queues: readonly string[],
+  variableOf: (queue: string) => string,
+  variables: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    queues.flatMap((queue) => {
+      const url = variables[variableOf(queue)];
+      return url === undefined || url === "" ? [] : [[queue, url]];
+    }),
+  );
 }
 
 /** What the migrate function reads from its environment. */

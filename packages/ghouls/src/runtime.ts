@@ -4,6 +4,7 @@ import {
   durationMs,
   noFaults,
   noHint,
+  noMetrics,
   type Caller,
   type Clock,
   type Codec,
@@ -11,10 +12,11 @@ import {
   type Ids,
   type LogFields,
   type Logger,
+  type Metrics,
   type QueuePort,
   type WakeHint,
 } from "@ghouls/core";
-import { databaseAccess, openDynamoHint, openSqs, type DynamoHint } from "@ghouls/aws";
+import { databaseAccess, openDynamoHint, openMetrics, openSqs, type DynamoHint } from "@ghouls/aws";
 import {
   DEFAULT_EXECUTION_SETTINGS,
   Publisher,
@@ -49,6 +51,8 @@ export interface Runtime {
   readonly delegation: Delegation;
   readonly ids: Ids;
   readonly faults: FaultInjector;
+  /** Written out at the end of each invocation by whoever records. */
+  readonly metrics: Metrics;
   readonly log: Logger;
   readonly logWith: (fields: LogFields) => Logger;
   readonly authenticate: (token: string) => Promise<Caller | undefined>;
@@ -134,6 +138,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     delegation,
     ids: { next: () => randomUUID() },
     faults,
+    metrics: environment.deployment === undefined ? noMetrics : openMetrics(environment.deployment),
     log,
     logWith,
     authenticate: authenticatorOf(config, { ledger, log }),

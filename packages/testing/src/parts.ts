@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import {
   durationMs,
   noFaults,
+  noMetrics,
   type AnyWorkflow,
   type AuthorityCheck,
   type GrantProvider,
@@ -109,6 +110,7 @@ export function openParts(options: PartsOptions): Parts {
       publicUrl: "https://ghouls.test",
       newToken: () => randomBytes(32).toString("base64url"),
     },
+    metrics: noMetrics,
     logFor: ({ runId, seq }: { runId: string; seq: number }) => withFields(log, { runId, enqueueSeq: seq }),
     chance: () => 0,
     draining: new AbortController().signal,

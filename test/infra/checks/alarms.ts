@@ -57,6 +57,26 @@ export const silenceAlarm: Check = (graph, { reconciler }) =>
     })
     .map(({ name }) => `nobody hears when ${name} falls silent`);
 
+/** Measures that somebody has to hear of, of the deployment that the functions say they are. */
+const MEASURED = ["OldestUnrepaired", "IntegrityFaults", "RunsWithAttention"];
+
+export const ledgerAlarms: Check = (graph, { reconciler }) => {
+  const fn = functions(graph).find((one) => componentOf(one) === reconciler);
+  const deployment = fn?.inputs.environment.variables["GHOULS_DEPLOYMENT"];
+  return MEASURED.filter(
+    (metric) =>
+      !alarms(graph).some(
+        ({ inputs }) =>
+          inputs.namespace === "Ghouls" &&
+          inputs.metricName === metric &&
+          inputs.actionsEnabled &&
+          inputs.comparisonOperator === "GreaterThanThreshold" &&
+          Object.keys(inputs.dimensions).join() === "service" &&
+          inputs.dimensions["service"] === deployment,
+      ),
+  ).map((metric) => `nobody hears of ${metric}`);
+};
+
 export const alarmActions: Check = (graph, { topic }: Expected) =>
   alarms(graph)
     .filter(({ inputs }) => inputs.alarmActions.join() !== (topic ?? ""))

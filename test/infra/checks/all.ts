@@ -38,6 +38,8 @@ const CHECKS = {
   "waiting messages are heard of": alarms.waitingAlarms,
   "errors of every function are heard of": alarms.errorAlarms,
   "a silent reconciler is heard of": alarms.silenceAlarm,
+  "what the ledger waits for is heard of, of this deployment": alarms.ledgerAlarms,
+  "dead letters are held against the ledger": queues.deadLettersRead,
   "alarms tell the topic that is set": alarms.alarmActions,
   "every function and queue is on the dashboard": alarms.dashboard,
   "every route leads to its function with payload 2.0": edges.httpRoutes,

@@ -33,6 +33,16 @@ export const redrive: Check = (graph) => {
   });
 };
 
+/** The reconciler knows each by a variable of its own; what it may do with them stands among its permissions. */
+export const deadLettersRead: Check = (graph, { reconciler }) => {
+  const fn = functions(graph).find((one) => componentOf(one) === reconciler);
+  const variables = Object.entries(fn?.inputs.environment.variables ?? {});
+  const known = variables.filter(([name]) => /^GHOULS_DEAD_LETTERS_[A-Z0-9_]+_URL$/.test(name));
+  return deadLetterQueues(graph)
+    .filter(({ inputs }) => !known.some(([, url]) => url.endsWith(`/${inputs.name}`)))
+    .map(({ name }) => `nobody holds what is in ${name} against the ledger`);
+};
+
 /** A message that falls into a dead-letter queue keeps its age. */
 export const retention: Check = (graph) =>
   deadLetterQueues(graph)

@@ -4,6 +4,7 @@ const DEAD = "dead letters are heard of";
 const WAITING = "waiting messages are heard of";
 const ERRORS = "errors of every function are heard of";
 const SILENCE = "a silent reconciler is heard of";
+const LEDGER = "what the ledger waits for is heard of, of this deployment";
 const TOLD = "alarms tell the topic that is set";
 const DASHBOARD = "every function and queue is on the dashboard";
 const DEAD_ALARM = "GhoulsRunsDeadLettersAlarm";
@@ -55,6 +56,12 @@ export const WATCHING_MUTATIONS: readonly Mutation[] = [
     check: SILENCE,
     what: "it sounds below nothing",
     change: inputs("GhoulsReconcilerSilentAlarm", { threshold: 0 }),
+  },
+  { check: LEDGER, what: "an alarm is gone", change: without("GhoulsLedgerIntegrityAlarm") },
+  {
+    check: LEDGER,
+    what: "it looks at another deployment",
+    change: inputs("GhoulsLedgerAttentionAlarm", { dimensions: { service: "another" } }),
   },
   { check: TOLD, what: "one tells nobody", of: "vpc", change: inputs(DEAD_ALARM, { alarmActions: [] }) },
   {

@@ -10,6 +10,7 @@ import type {
   Ids,
   LiveStream,
   Logger,
+  Metrics,
   QueuePort,
 } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
@@ -41,6 +42,7 @@ export interface ExecutionDeps {
   /** Chance in [0, 1), for the spread of retries only. */
   readonly chance: () => number;
   readonly faults: FaultInjector;
+  readonly metrics: Metrics;
   readonly log: Logger;
   readonly logFor: (claim: Pick<Claim, "runId" | "seq">) => Logger;
   /** What `ctx.stream` says goes there. */

@@ -1,4 +1,4 @@
-import { decideSkip, parseMessage, type DeliveryRef, errorInLog } from "@ghouls/core";
+import { decideSkip, isTerminalRun, parseMessage, type DeliveryRef, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carry } from "./carry.ts";
@@ -208,6 +208,7 @@ function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verd
   const log = deps.logFor(claimed);
   switch (end.kind) {
     case "settled":
+      if (isTerminalRun(end.status)) deps.metrics.record("RunsSettled", 1, end.status);
       log[end.code === undefined ? "info" : "warn"]("run settled", {
         status: end.status,
         workflow: claimed.workflow.name,
@@ -255,6 +256,7 @@ async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promi
     if (paused.length > 0) await deps.ledger.deliveries.markSkippedAsPaused(paused);
     return [...skips].map(([ref, skip]) => {
       const { runId, enqueueSeq } = ref;
+      deps.metrics.record("DeliveriesSkipped", 1, skip.reason);
       deps.log.info("a delivery was skipped", { runId, enqueueSeq, reason: skip.reason });
       return [
         keyOf(ref),

@@ -1,3 +1,4 @@
+import { DEPLOYMENT_DIMENSION, METRICS_NAMESPACE, type MetricName } from "@ghouls/core";
 import type { FunctionPlan } from "./functions.ts";
 import type { PlanOptions } from "./options.ts";
 import type { QueuePlan } from "./queues.ts";
@@ -32,6 +33,7 @@ export function planAlarms(
     ...functions.filter(({ entry }) => entry !== "migrate" && entry !== "preflight").map(throttlesOf),
     silentReconciler(),
     failingApi(),
+    ...ledgerAlarms(options),
   ];
 }
 
@@ -102,6 +104,45 @@ function silentReconciler(): AlarmPlan {
     missing: "breaching",
   };
 }
+
+/** What the reconciler says of the ledger, in each invocation that has looked at it. */
+function ledgerAlarms({ alarms }: PlanOptions): AlarmPlan[] {
+  const shared = {
+    namespace: METRICS_NAMESPACE,
+    dimensions: { [DEPLOYMENT_DIMENSION]: ref("deployment") },
+    statistic: "Maximum",
+    periodSeconds: 300,
+    periods: 1,
+    comparison: "GreaterThanThreshold",
+    threshold: 0,
+    missing: "notBreaching",
+  } as const;
+  return [
+    {
+      ...shared,
+      id: "ledger-unrepaired",
+      meaning:
+        "Something has been due at the reconciler for too long: it does not come to it, or cannot do it.",
+      metric: named("OldestUnrepaired"),
+      threshold: alarms.unrepairedSeconds,
+    },
+    {
+      ...shared,
+      id: "ledger-integrity",
+      meaning: "The ledger contradicts itself, and nobody has acknowledged it: the next deploy stops.",
+      metric: named("IntegrityFaults"),
+    },
+    {
+      ...shared,
+      id: "ledger-attention",
+      meaning: "A run asks for a person: `ghouls runs --attention` lists which.",
+      metric: named("RunsWithAttention"),
+    },
+  ];
+}
+
+/** Held to what is measured. */
+const named = (name: MetricName): string => name;
 
 function failingApi(): AlarmPlan {
   return {

@@ -1,3 +1,4 @@
+import { DEPLOYMENT_DIMENSION, METRICS_NAMESPACE, type MetricName } from "@ghouls/core";
 import type { FunctionPlan } from "./functions.ts";
 import { ref } from "./names.ts";
 import type { QueuePlan } from "./queues.ts";
@@ -24,7 +25,20 @@ export function planDashboard(
     statistic: "Maximum",
     metrics: queues.map(({ name }) => ["AWS/SQS", metric, "QueueName", ref(`queue.${name}.${which}`)]),
   });
+  const ofLedger = (title: string, metrics: readonly MetricName[]): WidgetPlan => ({
+    title,
+    statistic: "Maximum",
+    metrics: metrics.map((metric) => [METRICS_NAMESPACE, metric, DEPLOYMENT_DIMENSION, ref("deployment")]),
+  });
   return [
+    ofLedger("Oldest unrepaired, timers late by (s)", ["OldestUnrepaired", "TimerLateness"]),
+    ofLedger("What waits for a person", [
+      "RunsWithAttention",
+      "QuarantinedRuns",
+      "IntegrityFaults",
+      "DegradedOwners",
+      "ForeignDeadLetters",
+    ]),
     ofQueues("Age of the oldest message (s)", "ApproximateAgeOfOldestMessage", "name"),
     ofQueues("Messages that wait", "ApproximateNumberOfMessagesVisible", "name"),
     ofQueues("Dead letters", "ApproximateNumberOfMessagesVisible", "deadLetter.name"),

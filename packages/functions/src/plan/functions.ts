@@ -1,4 +1,10 @@
-import { GhoulsError, durationMs, queueUrlVariable, type QueueSettings } from "@ghouls/core";
+import {
+  GhoulsError,
+  deadLettersUrlVariable,
+  durationMs,
+  queueUrlVariable,
+  type QueueSettings,
+} from "@ghouls/core";
 import { ref, type Reference } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import { workerOf, type QueuePlan } from "./queues.ts";
@@ -8,6 +14,7 @@ import {
   consumes,
   entersVpc,
   hint,
+  readsDeadLetters,
   sends,
   writesLog,
   type StatementPlan,
@@ -124,7 +131,7 @@ function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan {
     memoryMb: parts.options.memory.worker,
     executions: queue.mapping.maximumConcurrency,
     // A hop's next delivery goes into the queue that it came from.
-    environment: { ...queueUrls([queue]), ...table(parts), ...delegation(parts) },
+    environment: { ...queueUrls([queue]), ...table(parts), ...delegation(parts), ...MEASURED },
     statements: [
       consumes(queue),
       sends([queue]),
@@ -139,9 +146,16 @@ function reconcilerFunction(parts: Parts): FunctionPlan {
     timeoutSeconds: RECONCILER_TIMEOUT_SECONDS,
     memoryMb: parts.options.memory.reconciler,
     executions: RECONCILER_EXECUTIONS,
-    environment: { ...queueUrls(parts.queues), ...table(parts), ...delegation(parts) },
+    environment: {
+      ...queueUrls(parts.queues),
+      ...deadLetterUrls(parts.queues),
+      ...table(parts),
+      ...delegation(parts),
+      ...MEASURED,
+    },
     statements: [
       sends(parts.queues),
+      readsDeadLetters(parts.queues),
       ...(parts.hint ? [hint("keeps")] : []),
       ...(hasServices(parts) ? [asksServices] : []),
     ],
@@ -251,6 +265,15 @@ function connection(
 function queueUrls(queues: readonly QueuePlan[]): Record<string, string> {
   return Object.fromEntries(queues.map(({ name, url }) => [queueUrlVariable(name), url]));
 }
+
+function deadLetterUrls(queues: readonly QueuePlan[]): Record<string, string> {
+  return Object.fromEntries(
+    queues.map(({ name, deadLetterUrl }) => [deadLettersUrlVariable(name), deadLetterUrl]),
+  );
+}
+
+/** Of those that write measures: into their log, from which CloudWatch takes them. */
+const MEASURED = { GHOULS_DEPLOYMENT: ref("deployment") };
 
 function table({ hint: on }: Parts): Record<string, string> {
   return on ? { EVENTS_TABLE: ref("table.name") } : {};

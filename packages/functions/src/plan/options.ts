@@ -56,6 +56,8 @@ export const PlanOptions = z.strictObject({
     .strictObject({
       /** Age of the oldest message at which an alarm sounds, in seconds. */
       oldestMessageSeconds: count(60, 1_209_600).default(900),
+      /** How long something may have been due at the reconciler when an alarm sounds, in seconds. */
+      unrepairedSeconds: count(60, 1_209_600).default(900),
     })
     .prefault({}),
 });

@@ -53,6 +53,7 @@ describe("a plan", () => {
     const whole = plan({ vpc: {}, database: { ownKey: true } }, SERVICES);
     const made = new Set([
       "build",
+      "deployment",
       "table.arn",
       "table.name",
       "http.id",
@@ -66,7 +67,9 @@ describe("a plan", () => {
         ["arn", "name", "log.arn"].map((part) => `function.${id}.${part}`),
       ),
       ...whole.queues.flatMap(({ name }) =>
-        ["arn", "url", "name", "deadLetter.arn", "deadLetter.name"].map((part) => `queue.${name}.${part}`),
+        ["arn", "url", "name", "deadLetter.arn", "deadLetter.url", "deadLetter.name"].map(
+          (part) => `queue.${name}.${part}`,
+        ),
       ),
     ]);
     expect(referencesIn(JSON.stringify(whole)).filter((name) => !made.has(name))).toEqual([]);

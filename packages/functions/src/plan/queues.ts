@@ -19,6 +19,7 @@ export interface QueuePlan {
   readonly arn: Reference;
   readonly url: Reference;
   readonly deadLetterArn: Reference;
+  readonly deadLetterUrl: Reference;
 }
 
 /** The longest that SQS keeps a message. Source: Amazon SQS, "Message quotas". */
@@ -68,6 +69,7 @@ export function planQueues(queues: Readonly<Record<string, QueueSettings>>): Que
       arn: ref(`queue.${name}.arn`),
       url: ref(`queue.${name}.url`),
       deadLetterArn: ref(`queue.${name}.deadLetter.arn`),
+      deadLetterUrl: ref(`queue.${name}.deadLetter.url`),
     };
   });
 }

@@ -41,6 +41,15 @@ export function consumes(queue: QueuePlan): StatementPlan {
   };
 }
 
+/** What the reconciler does with what a queue has given up on. */
+export function readsDeadLetters(queues: readonly QueuePlan[]): StatementPlan {
+  return {
+    sid: "DeadLetters",
+    actions: ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"],
+    resources: queues.map(({ deadLetterArn }) => deadLetterArn),
+  };
+}
+
 /** The one item of the table that says when the reconciler must look; "lowers" never reads it. */
 export function hint(what: "lowers" | "keeps"): StatementPlan {
   return {

@@ -32,6 +32,7 @@ export function createWorker(
       remainingMs: () => context.getRemainingTimeInMillis(),
       endsByForce: !opened.environment.inspected,
     });
+    opened.metrics.flush();
     return {
       batchItemFailures: outcomes
         .filter((outcome) => !outcome.done)
@@ -52,6 +53,7 @@ async function announced({ announce, log }: Runtime): Promise<void> {
 function executionOf(runtime: Runtime, live: ExecutionDeps["live"]): ExecutionDeps {
   const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings, clock } =
     runtime;
+  const { metrics } = runtime;
   return {
     ledger,
     queue,
@@ -60,6 +62,7 @@ function executionOf(runtime: Runtime, live: ExecutionDeps["live"]): ExecutionDe
     codec,
     ids,
     faults,
+    metrics,
     log,
     worker,
     settings,
