@@ -6,6 +6,9 @@ import * as attempts from "./attempts/attempt.ts";
 import * as submissions from "./attempts/submissions.ts";
 import * as beats from "./hops/beats.ts";
 import * as cancellations from "./containment/cancellations.ts";
+import * as degraded from "./reconciler/degraded.ts";
+import * as passReads from "./reconciler/reads.ts";
+import * as rounds from "./reconciler/rounds.ts";
 import * as evidence from "./hops/evidence.ts";
 import * as arms from "./waits/arms.ts";
 import * as consents from "./waits/consents.ts";
@@ -135,6 +138,7 @@ export function openLedger(options: LedgerOptions) {
       settleIfClaimed: bind(database, settlements.settleDeliveryIfClaimed),
       duePublications: bind(database, publications.readDuePublications),
       markPublished: bind(database, publications.markPublished),
+      markRelayed: bind(database, publications.markRelayed),
       markPublicationFailed: bind(database, publications.markPublicationFailed),
       markSkippedAsPaused: opening(database, beforeOpening, publications.markSkippedAsPaused),
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
@@ -265,6 +269,24 @@ export function openLedger(options: LedgerOptions) {
     },
     /** Of what judgements have found. */
     integrity: { note: bind(database, faults.noteFaults) },
+    /** What the reconciler knows of its own work. Losing it costs a look from the start. */
+    reconciler: {
+      passes: bind(database, rounds.readPasses),
+      beginRound: bind(database, rounds.beginRound),
+      advance: bind(database, rounds.advanceRound),
+      endRound: bind(database, rounds.endRound),
+      note: bind(database, rounds.notePasses),
+      degrade: bind(database, degraded.degradeOwners),
+      degradedAmong: bind(database, degraded.degradedAmong),
+      takeTurns: bind(database, degraded.takeDegradedTurns),
+      clean: bind(database, degraded.cleanOwners),
+      noteReason: bind(database, degraded.noteDegradedReason),
+      makeDue: opening(database, beforeOpening, degraded.makeDegradedDue),
+      states: bind(database, passReads.readPassStates),
+      degradedOwners: bind(database, passReads.readDegradedOwners),
+      degradedPages: bind(database, passReads.readDegradedPages),
+      repairs: bind(database, passReads.readRepairs),
+    },
     nextLook: bind(database, readNextLook),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */
     beforeOpening,

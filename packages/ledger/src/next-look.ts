@@ -82,6 +82,11 @@ from (
   order by run.deadline_at
   limit 1)
   union all
+  (select g.next_turn_at
+  from ghouls.degraded_owners g
+  order by g.next_turn_at
+  limit 1)
+  union all
   (select ghouls.clock()
   from ghouls.runs run
   where run.status in (${sqlStates(ENDING_RUN)}) and run.open_items = 0

@@ -56,7 +56,7 @@ async function raise(
 /** A pass that was interrupted, did not come to its turn or could not do a part of its work says nothing about the rest. */
 function isWhole(report: ReconcileReport): boolean {
   return Object.values(report).every(
-    (pass: { pages: number; failed?: number; error?: string }) =>
-      pass.error === undefined && pass.pages > 0 && (pass.failed ?? 0) === 0,
+    // Those that stand aside are part of the next look: as due as they are, and at their next turn.
+    ({ pages, failed, error }) => error === undefined && pages > 0 && failed === 0,
   );
 }

@@ -3,9 +3,9 @@ import type { Config } from "../config.ts";
 import { once, openRuntime, type RuntimeOverrides } from "../runtime.ts";
 import type { LambdaContext } from "./lambda.ts";
 
-/** Deliveries of one relay page, and what a page may take, in milliseconds. */
+/** Owners of one page, and what a page may take beside the deadline of its owners, in milliseconds. */
 const PAGE_SIZE = 100;
-const PAGE_BUDGET_MS = 5_000;
+const PAGE_BUDGET_MS = 2_000;
 
 /**
  * The scheduled reconciler: one invocation runs every pass that exists and ends inside its time. Where the hint says that
