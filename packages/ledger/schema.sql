@@ -865,6 +865,7 @@ CREATE INDEX containment_items_due ON ghouls.containment_items USING btree (next
 CREATE UNIQUE INDEX containment_items_pkey ON ghouls.containment_items USING btree (tenant_id, run_id, kind, key);
 CREATE UNIQUE INDEX dead_letters_pkey ON ghouls.dead_letters USING btree (queue, message_id);
 CREATE INDEX degraded_owners_due ON ghouls.degraded_owners USING btree (pass, next_turn_at, owner);
+CREATE INDEX degraded_owners_next ON ghouls.degraded_owners USING btree (next_turn_at);
 CREATE UNIQUE INDEX degraded_owners_pkey ON ghouls.degraded_owners USING btree (pass, owner);
 CREATE INDEX deliveries_by_hold ON ghouls.deliveries USING btree (hold_expires_at) WHERE (status = 'HELD'::text);
 CREATE INDEX deliveries_by_lease ON ghouls.deliveries USING btree (lease_until) WHERE (status = 'CLAIMED'::text);

@@ -14,10 +14,10 @@ export interface Parked {
 
 const PAGE = 100;
 const LOOKS = {
-  "arms.due": (ledger) => ledger.arms.due(PAGE),
-  "consents.to-look-up": (ledger) => ledger.consents.toLookUp(PAGE),
-  "runs.overdue": (ledger) => ledger.runs.overdue(PAGE),
-  "deliveries.due-publications": (ledger) => ledger.deliveries.duePublications(PAGE),
+  "arms.due": (ledger) => ledger.arms.due({ limit: PAGE }),
+  "consents.to-look-up": (ledger) => ledger.consents.toLookUp({ limit: PAGE }),
+  "runs.overdue": (ledger) => ledger.runs.overdue({ limit: PAGE }),
+  "deliveries.due-publications": (ledger) => ledger.deliveries.duePublications({ limit: PAGE }),
   "ledger.next-look": (ledger) => ledger.nextLook(),
 } as const satisfies Readonly<Record<string, (ledger: Ledger) => Promise<unknown>>>;
 type Look = keyof typeof LOOKS;
@@ -102,7 +102,7 @@ async function resume(ledger: Ledger): Promise<number> {
   const started = performance.now();
   let resumed = 0;
   for (;;) {
-    const { found, next } = await ledger.arms.due(PAGE);
+    const { found, next } = await ledger.arms.due({ limit: PAGE });
     for (const { tenantId, runId } of found)
       if ((await ledger.runs.resumeDue({ tenantId, runId }, 3_600)) !== null) resumed += 1;
     if (next === undefined && found.length < PAGE) break;

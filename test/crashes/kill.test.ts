@@ -118,7 +118,7 @@ describe("kill -9 of a worker", () => {
     const { runId } = await world.submit("three-or-fail");
     expect(await world.step(worker)).toEqual({ kind: "ended", how: "SIGKILL" });
     await world.advance(LEASE_SECONDS);
-    expect(await world.reconcile()).toMatchObject({ reanimation: { failing: 1 } });
+    expect(await world.reconcile()).toMatchObject({ reanimation: { repaired: 1 } });
     expect(await world.view(runId)).toMatchObject({ status: "FAILING", error: { code: "ghoul_lost" } });
 
     // No word, and its time is not over: nothing of it is asked or ended.

@@ -189,7 +189,7 @@ describe("a held run", () => {
     await world.drain();
     const { runId } = await world.submit("hello", { name: "a" }, { version: 1, held: true });
     await world.advance(120);
-    expect((await world.reconcile()).relay.due).toBe(0);
+    expect((await world.reconcile()).relay.found).toBe(0);
     expect(await world.deliver([`run:${runId}:1`])).toMatchObject([{ done: false, reason: "held" }]);
     expect(await world.drain()).toEqual([]);
 
@@ -261,7 +261,7 @@ describe("inside the caller's transaction", () => {
     const receipt = await admission.admitIn(client, SOMEBODY, request("relay"));
     await client.query("commit");
     await world.advance(16);
-    expect((await world.reconcile()).relay.published).toBeGreaterThanOrEqual(1);
+    expect((await world.reconcile()).relay.repaired).toBeGreaterThanOrEqual(1);
     await world.drain();
     expect((await world.view(receipt.admitted.runId)).status).toBe("DONE");
   });

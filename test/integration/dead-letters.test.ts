@@ -38,8 +38,7 @@ const turn: Turn = { signal: new AbortController().signal, withinMs: () => 10_00
 const passOf = (faults: FaultInjector = noFaults) =>
   deadLettersPass({
     ledger: world.ledger,
-    deadLetters,
-    deadLetterQueues: ["runs"],
+    deadLetters: { queue: deadLetters, names: ["runs"] },
     faults,
     log: world.deps.log,
   });

@@ -44,13 +44,13 @@ async function parked(source: string): Promise<string> {
 describe("a decision source", () => {
   test("is asked about the frozen request until it decides, and brings the run back once", async () => {
     const runId = await parked("tickets");
-    expect((await world.reconcile()).consents).toMatchObject({ due: 1, decided: 0 });
+    expect((await world.reconcile()).consents).toMatchObject({ found: 1, repaired: 0 });
     expect(asked).toMatchObject([{ runId, title: "ship it", detail: { risk: "low" } }]);
     // Not again before its time.
-    expect((await world.reconcile()).consents).toMatchObject({ due: 0 });
+    expect((await world.reconcile()).consents).toMatchObject({ found: 0 });
     answer = () => Promise.resolve({ outcome: "grant", by: "TICKET-7", comment: "approved" });
     await world.advance(40);
-    expect((await world.reconcile()).consents).toMatchObject({ due: 1, decided: 1 });
+    expect((await world.reconcile()).consents).toMatchObject({ found: 1, repaired: 1 });
     await world.drain();
     expect(await world.view(runId)).toMatchObject({
       status: "DONE",
@@ -61,7 +61,7 @@ describe("a decision source", () => {
   test("that does not answer keeps its consent, and takes no other's turn", async () => {
     answer = () => Promise.resolve({ outcome: "deny", by: "TICKET-8" });
     const [silent, told] = [await parked("silent"), await parked("tickets")];
-    expect((await world.reconcile()).consents).toMatchObject({ due: 2, decided: 1, failed: 1 });
+    expect((await world.reconcile()).consents).toMatchObject({ found: 2, repaired: 1, failed: 1 });
     await world.drain();
     expect((await world.view(silent)).status).toBe("AWAITING_CONSENT");
     expect(await world.view(told)).toMatchObject({ status: "DONE", output: { outcome: "DENIED" } });
@@ -72,7 +72,7 @@ describe("a decision source", () => {
     const runId = await parked("tickets");
     expect((await world.reconcile()).consents).toMatchObject({ failed: 1 });
     expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");
-    expect(world.logged.some(({ message }) => message.includes("could not be asked"))).toBe(true);
+    expect(world.logged.some(({ message }) => message.includes("could not be looked after"))).toBe(true);
   });
 
   const decided = () => world.logged.some(({ message }) => message.includes("source has decided"));
@@ -85,7 +85,7 @@ describe("a decision source", () => {
       await world.consents.decide(GRACE, consentId, { verdict: "deny", digest });
       return { outcome: "grant", by: "TICKET-9" };
     };
-    expect((await world.reconcile()).consents).toMatchObject({ due: 1, decided: 0, failed: 0 });
+    expect((await world.reconcile()).consents).toMatchObject({ found: 1, repaired: 0, failed: 0 });
     expect(decided()).toBe(false);
     expect(world.logged).toContainEqual(
       expect.objectContaining({
@@ -103,7 +103,7 @@ describe("a decision source", () => {
       await world.advance(3_601);
       return { outcome: "grant", by: "TICKET-10" };
     };
-    expect((await world.reconcile()).consents).toMatchObject({ decided: 0 });
+    expect((await world.reconcile()).consents).toMatchObject({ repaired: 1 });
     expect(decided()).toBe(false);
     await world.drain();
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: { outcome: "EXPIRED" } });
@@ -122,12 +122,12 @@ describe("a decision source", () => {
   ])("that answers %j has decided nothing, and is asked again", async (odd) => {
     answer = () => Promise.resolve(odd as SourceAnswer);
     const runId = await parked("tickets");
-    expect((await world.reconcile()).consents).toMatchObject({ decided: 0, failed: 1 });
+    expect((await world.reconcile()).consents).toMatchObject({ repaired: 0, failed: 1 });
     expect(JSON.stringify(world.logged)).toContain("no decision");
     expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");
     answer = () => Promise.resolve({ outcome: "grant", by: "TICKET-11" });
     await world.advance(40);
-    expect((await world.reconcile()).consents).toMatchObject({ decided: 1 });
+    expect((await world.reconcile()).consents).toMatchObject({ repaired: 1 });
   });
 
   test("that the configuration does not have is refused by name, before anything waits for it", async () => {

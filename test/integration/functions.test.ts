@@ -77,7 +77,7 @@ test("the functions carry a run from an API Gateway event to its end", async () 
   const { runId, workflow } = JSON.parse(admitted.body) as { runId: string; workflow: { digest: string } };
   expect(workflow.digest).toBe(built.workflows["hello@1"]);
 
-  expect(await reconciler?.({}, context)).toMatchObject({ relay: { due: 0 } });
+  expect(await reconciler?.({}, context)).toMatchObject({ relay: { found: 0 } });
   const records = [`run:${runId}:1`, "?"].map((body, at) => ({
     messageId: `m${at}`,
     receiptHandle: "h",

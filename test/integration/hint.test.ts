@@ -275,7 +275,7 @@ describe("the hint is not raised", () => {
           failed: all.map((publication) => ({ publication, reason: "down" })),
         }),
     };
-    expect(await world.invoke({ queue, ledger: optimist })).toMatchObject({ relay: { due: 1, failed: 1 } });
+    expect(await world.invoke({ queue, ledger: optimist })).toMatchObject({ relay: { found: 1, failed: 1 } });
     expect(await world.state()).toEqual(before);
     await world.invoke({ ledger: optimist });
     expect((await world.state())?.dueAtMs).toBe(clock.wallMs() + HOUR);
@@ -290,7 +290,7 @@ describe("the hint is not raised", () => {
   test("where the ledger cannot say what is due next", async () => {
     const before = await due();
     const silent = { ...ledger, nextLook: () => Promise.reject(new Error("cut")) };
-    expect(await world.invoke({ ledger: silent })).toMatchObject({ relay: { due: 0 } });
+    expect(await world.invoke({ ledger: silent })).toMatchObject({ relay: { found: 0 } });
     expect(await world.state()).toEqual(before);
     expect(warnings()).toEqual(["the hint could not be raised"]);
   });

@@ -33,10 +33,10 @@ const hold = (holdFor: "1m" | "10m") => world.submit("hello", null, { held: true
 test("a run that nobody releases in time is FAILED hold_expired, and a later release is refused by name", async () => {
   const { runId } = await hold("10m");
   await world.advance(599);
-  expect(await world.reconcile()).toMatchObject({ holds: { expired: 0 } });
+  expect(await world.reconcile()).toMatchObject({ holds: { found: 0 } });
   expect((await world.view(runId)).status).toBe("QUEUED");
   await world.advance(2);
-  expect(await world.reconcile()).toMatchObject({ holds: { expired: 1, ended: 1, failed: 0, pages: 1 } });
+  expect(await world.reconcile()).toMatchObject({ holds: { found: 1, repaired: 1, failed: 0, pages: 1 } });
   expect(await world.view(runId)).toMatchObject({
     status: "FAILED",
     error: {
@@ -54,7 +54,7 @@ test("a run that was released in time is carried, however late the pass comes", 
   await world.advance(599);
   expect(await world.admission.release(SOMEBODY, runId)).toMatchObject({ released: true });
   await world.advance(3_600);
-  expect(await world.reconcile()).toMatchObject({ holds: { expired: 0 } });
+  expect(await world.reconcile()).toMatchObject({ holds: { found: 0 } });
   await world.drain();
   expect((await world.view(runId)).status).toBe("DONE");
 });
@@ -67,7 +67,7 @@ test("a release after the hold's expiry is refused by name before any pass has s
     message: "the hold has expired: there is nothing left to release",
   });
   expect((await world.view(runId)).status).toBe("QUEUED");
-  expect(await world.reconcile()).toMatchObject({ holds: { expired: 1, ended: 1 }, relay: { due: 0 } });
+  expect(await world.reconcile()).toMatchObject({ holds: { found: 1, repaired: 1 }, relay: { found: 0 } });
   expect((await world.view(runId)).error?.code).toBe("hold_expired");
 });
 
@@ -76,7 +76,7 @@ test("a run that was held has its whole time from its release on: what it waits 
   const { createdAt, deadlineAt } = await world.view(runId);
   await world.advance(3 * 3_600);
   // Its deadline of two hours has not begun.
-  expect(await world.reconcile()).toMatchObject({ deadlines: { overdue: 0 } });
+  expect(await world.reconcile()).toMatchObject({ deadlines: { found: 0 } });
   expect((await world.view(runId)).status).toBe("QUEUED");
   await world.admission.release(SOMEBODY, runId);
   await world.drain();
@@ -107,11 +107,13 @@ test("a codec that cannot write one run's reason holds up no other's, and the ne
   const [stuck, other] = [await hold("1m"), await hold("1m")];
   broken = stuck.runId;
   await world.advance(61);
-  expect(await world.reconcile()).toMatchObject({ holds: { expired: 2, ended: 1, failed: 1 } });
+  expect(await world.reconcile()).toMatchObject({ holds: { found: 2, repaired: 1, failed: 1 } });
   expect((await world.view(stuck.runId)).status).toBe("QUEUED");
   expect((await world.view(other.runId)).status).toBe("FAILED");
   broken = undefined;
-  expect(await world.reconcile()).toMatchObject({ holds: { expired: 1, ended: 1 } });
+  // It stands aside until its own turn.
+  await world.advance(31);
+  expect(await world.reconcile()).toMatchObject({ holds: { found: 1, repaired: 1, degraded: 0 } });
   expect((await world.view(stuck.runId)).status).toBe("FAILED");
 });
 
@@ -119,6 +121,6 @@ test("more holds than a page are ended in one invocation", async () => {
   await world.reset();
   await Promise.all(Array.from({ length: 120 }, () => hold("1m")));
   await world.advance(61);
-  expect(await world.reconcile()).toMatchObject({ holds: { expired: 120, ended: 120, pages: 2 } });
+  expect(await world.reconcile()).toMatchObject({ holds: { found: 120, repaired: 120, pages: 2 } });
   expect(await world.db.admin("select 1 from ghouls.runs where status <> 'FAILED'")).toEqual([]);
 });

@@ -271,7 +271,7 @@ describe("a heartbeat", () => {
     );
     expect((await ledger.deliveries.beatIfClaimed([run], 60)).size).toBe(1);
     expect(await leaseIn()).toBeGreaterThan(50);
-    expect((await ledger.deliveries.lapsed(10, { runIds: [run.runId] })).found).toEqual([]);
+    expect((await ledger.deliveries.lapsed({ limit: 10, owners: [run.runId] })).found).toEqual([]);
   });
 });
 

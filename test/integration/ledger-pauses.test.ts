@@ -32,7 +32,8 @@ const reasonOf = async (run: MadeRun) =>
   (await ledger.deliveries.unclaimed([{ runId: run.runId, enqueueSeq: run.seq }])).get(
     `${run.runId}:${run.seq}`,
   )?.paused;
-const published = async () => (await ledger.deliveries.duePublications(100)).map(({ runId }) => runId);
+const published = async () =>
+  (await ledger.deliveries.duePublications({ limit: 100 })).found.map(({ runId }) => runId);
 const audited = () => db.admin("select actor, act, subject, reason from ghouls.audit order by at");
 const nextPublication = async (run: MadeRun) =>
   Number(

@@ -234,13 +234,8 @@ const cases: readonly Case[] = [
     rows: 2,
     values: () => [["acme"], [running.runId], [1], [running.token], 120],
   },
-  { name: "deliveries.lapsed", rows: 10, values: () => [10, null, ...NOTHING_BEFORE] },
-  {
-    name: "deliveries.lapsed",
-    when: ", of one run,",
-    rows: 10,
-    values: () => [10, [running.runId], ...NOTHING_BEFORE],
-  },
+  { name: "deliveries.lapsed", rows: 10, values: () => [10, ...NOTHING_BEFORE, null] },
+  { name: "deliveries.lapsed-named", rows: 10, values: () => [10, [running.runId]] },
   {
     name: "deliveries.settle-lost",
     rows: 2,
@@ -265,8 +260,8 @@ const cases: readonly Case[] = [
   { name: "workflows.build-of", rows: 1, values: () => ["workflow-7", "d"] },
   { name: "runs.cancel", rows: 2, values: () => ["acme", running.runId, "user:ada", "why", 60] },
   { name: "runs.end-if-contained", rows: 2, values: () => ["acme", running.runId] },
-  { name: "items.due", rows: 100, values: () => [100, ...NOTHING_BEFORE] },
-  { name: "deliveries.expired-holds", rows: 2, values: () => [100, ...NOTHING_BEFORE] },
+  { name: "items.due", rows: 100, values: () => [100, ...NOTHING_BEFORE, null] },
+  { name: "deliveries.expired-holds", rows: 2, values: () => [100, ...NOTHING_BEFORE, null] },
   { name: "deliveries.expire-holds", rows: 2, values: () => [["acme"], [held.runId], ["{}"], ["d"]] },
   { name: "items.of-run", rows: 2, values: () => ["acme", running.runId] },
   {
@@ -352,7 +347,7 @@ describe.each(["force_generic_plan", "force_custom_plan"] as const)("with %s", (
 
   test("the relay reads what is due, whatever the number of waiting and finished deliveries", async () => {
     const text = STATEMENTS.get("deliveries.due-publications")?.text ?? "";
-    const plan = await explain(application, text, [100], mode);
+    const plan = await explain(application, text, [100, ...NOTHING_BEFORE, null], mode);
     expect(plan.scans.filter((scan) => scan.endsWith("in full"))).toEqual([]);
     expect(plan.scans).toContain("deliveries by deliveries_publishable");
     // For each its tenant's only pause, which is another workflow's; a few more for what this file's rolled-back transactions
@@ -378,6 +373,7 @@ test("the next look reads one entry of each index, whatever the number of waitin
       "consents by consents_to_look_up",
       "attempts by attempts_due",
       "child_ends by child_ends_due",
+      "degraded_owners by degraded_owners_next",
       "runs by runs_by_deadline",
       "runs by runs_endable",
       // Whether the run of the first publication is paused.

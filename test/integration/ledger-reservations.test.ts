@@ -342,7 +342,7 @@ test.each([
   await lose(holder);
   await word(holder);
   const contain = async () => {
-    for (const run of (await ledger.items.due(10)).found) await ledger.items.contain(run, 3);
+    for (const run of (await ledger.items.due({ limit: 10 })).found) await ledger.items.contain(run, 3);
   };
   await contain();
   expect(await kindOf(waiter)).toBe("waits");

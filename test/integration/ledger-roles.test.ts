@@ -258,8 +258,8 @@ describe("two schemas in one database", () => {
     expect((await ledgers.ghouls.runs.byKey(key)).map((run) => run.status)).toEqual(["DONE"]);
     expect((await ledgers.tavern.runs.byKey(key)).map((run) => run.status)).toEqual(["QUEUED"]);
     expect(await ledgers.tavern.journal.read(waiting)).toEqual([]);
-    expect(await ledgers.ghouls.deliveries.duePublications(10)).toEqual([]);
-    expect(await ledgers.tavern.deliveries.duePublications(10)).toHaveLength(1);
+    expect((await ledgers.ghouls.deliveries.duePublications({ limit: 10 })).found).toEqual([]);
+    expect((await ledgers.tavern.deliveries.duePublications({ limit: 10 })).found).toHaveLength(1);
     for (const [ledger, status] of [
       [ledgers.ghouls, "DONE"],
       [ledgers.tavern, "QUEUED"],

@@ -59,7 +59,7 @@ describe("a lost worker", () => {
     body = threeSteps;
     const { runId } = await world.submit("resumes");
     await lose(runId, 1, "worker.after-step", "two");
-    expect(await world.reconcile()).toMatchObject({ reanimation: { lapsed: 1, resumed: 1, failing: 0 } });
+    expect(await world.reconcile()).toMatchObject({ reanimation: { found: 1, repaired: 1 } });
     await world.drain();
     const names = trace.map((line) => line.split(" ")[0]);
     expect(names).toEqual(["one", "two", "two", "three"]);
@@ -72,9 +72,9 @@ describe("a lost worker", () => {
     });
 
     // Its lost worker may still act until its time is over: DONE is not said before.
-    expect(await world.reconcile()).toMatchObject({ containment: { ended: 0 } });
+    expect(await world.reconcile()).toMatchObject({ containment: { repaired: 0 } });
     await world.advance(1_000);
-    expect(await world.reconcile()).toMatchObject({ containment: { due: 1, ended: 1 } });
+    expect(await world.reconcile()).toMatchObject({ containment: { found: 1, repaired: 1 } });
     expect(await world.view(runId)).toMatchObject({ status: "DONE", output: "end" });
   });
 
@@ -82,9 +82,9 @@ describe("a lost worker", () => {
     body = threeSteps;
     const { runId } = await world.submit("fails");
     await lose(runId, 1, "worker.after-journal", "one");
-    expect(await world.reconcile()).toMatchObject({ reanimation: { failing: 1 } });
+    expect(await world.reconcile()).toMatchObject({ reanimation: { repaired: 1 } });
     expect(await world.view(runId)).toMatchObject({ status: "FAILING", error: { code: "ghoul_lost" } });
-    expect(await world.reconcile()).toMatchObject({ containment: { ended: 0 } });
+    expect(await world.reconcile()).toMatchObject({ containment: { repaired: 0 } });
 
     await ledger.deliveries.recordWorkerEnd({
       worker: "lost-1",
@@ -108,10 +108,10 @@ describe("a lost worker", () => {
     const { faults, reached } = stopAt("worker.after-claim");
     void world.deliver([`run:${runId}:1`], { faults, worker: "seen" });
     await reached;
-    expect((await world.reconcile()).reanimation.lapsed).toBe(0);
+    expect((await world.reconcile()).reanimation.found).toBe(0);
     expect(await ledger.deliveries.recordWorkerEnd({ worker: "seen", how: "exit 1" })).toBe(1);
     await world.advance(1);
-    expect((await world.reconcile()).reanimation).toMatchObject({ lapsed: 1, resumed: 1 });
+    expect((await world.reconcile()).reanimation).toMatchObject({ found: 1, repaired: 1 });
   });
 
   test("is news also by its message that reappears: it is judged at once, and the message may go", async () => {
@@ -184,7 +184,7 @@ describe("a lost worker", () => {
     const { runId } = await world.submit("resumes");
     await lose(runId, 1, "worker.after-claim");
     const reports = await Promise.all([world.reconcile(), world.reconcile(), world.reconcile()]);
-    expect(reports.reduce((sum, report) => sum + report.reanimation.resumed, 0)).toBe(1);
+    expect(reports.reduce((sum, report) => sum + report.reanimation.repaired, 0)).toBe(1);
     const [row] = await db.admin("select count(*)::integer as n from ghouls.deliveries where run_id = $1", [
       runId,
     ]);

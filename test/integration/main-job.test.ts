@@ -126,9 +126,9 @@ test("all messages lost: the relay publishes again and every run ends", async ()
       await world.queue.delete(name, message.receiptHandle);
     }
   }
-  expect(await world.reconcile()).toMatchObject({ relay: { due: 0 } });
+  expect(await world.reconcile()).toMatchObject({ relay: { found: 0 } });
   await world.advance(61);
-  expect(await world.reconcile()).toMatchObject({ relay: { due: 2, published: 2 } });
+  expect(await world.reconcile()).toMatchObject({ relay: { found: 2, repaired: 2 } });
   await world.drain();
   for (const { runId } of runs) expect((await world.view(runId)).status).toBe("DONE");
 });

@@ -71,7 +71,7 @@ const about = (seconds: number) =>
 /** Time passes, and the relay publishes what has become due. */
 async function later(seconds: number): Promise<number> {
   await world.advance(seconds);
-  return (await world.reconcile()).relay.published;
+  return (await world.reconcile()).relay.repaired;
 }
 
 const broken = async () => (await ledger.doctor()).filter((check) => !check.ok);

@@ -197,14 +197,14 @@ describe("a pause of more than one run", () => {
       ["paused", true],
       ["paused", true],
     ]);
-    expect((await world.reconcile()).relay).toMatchObject({ published: 0 });
+    expect((await world.reconcile()).relay).toMatchObject({ repaired: 0 });
     expect(await world.ledger.nextLook()).toBeNull();
     expect((await world.reads.listRuns("acme", {}, { limit: 10 })).runs.map((run) => run.pauses)).toEqual([
       [{ scope: "tenant", pauseId: pause.pauseId, by: "user:ada", reason: "a leak", at: pause.at }],
       [{ scope: "tenant", pauseId: pause.pauseId, by: "user:ada", reason: "a leak", at: pause.at }],
     ]);
     expect(await pauses.lift(OPERATOR, pause.pauseId, "it is mended")).toEqual({ lifted: true, pause });
-    expect((await world.reconcile()).relay).toMatchObject({ published: 2 });
+    expect((await world.reconcile()).relay).toMatchObject({ repaired: 2 });
     await world.drain();
     for (const { runId } of [before, during]) expect((await world.view(runId)).status).toBe("DONE");
   });

@@ -17,12 +17,18 @@ const fails = workflow({
   run: () => Promise.resolve("x"),
 });
 const good = new Set<string>();
+/** What remains of an invocation whose failures take a tenth of a second each. */
+let remaining = 40_000;
+const fail = () => {
+  remaining -= 100;
+  return Promise.reject(new Error("no key"));
+};
 const world = await testWorld({
   workflows: [fails],
   codec: {
     ...identityCodec,
     encode: (text, { kind, runId }) =>
-      kind === "error" && !good.has(runId) ? Promise.reject(new Error("no key")) : Promise.resolve(text),
+      kind === "error" && !good.has(runId) ? fail() : Promise.resolve(text),
   },
 });
 const BAD = 1_000;
@@ -66,7 +72,7 @@ test("a thousand holds whose codec fails do not keep one behind them from ending
   good.add(runId);
   await world.advance(120);
   expect(await world.reconcile()).toMatchObject({
-    holds: { expired: BAD + 1, ended: 1, failed: BAD, pages },
+    holds: { found: BAD + 1, repaired: 1, failed: BAD, pages },
   });
   expect((await world.view(runId)).status).toBe("FAILED");
 });
@@ -82,7 +88,7 @@ test("a thousand lost claims whose codec fails do not keep one behind them from 
   await claim(runId);
   await world.advance(12);
   expect(await world.reconcile()).toMatchObject({
-    reanimation: { lapsed: BAD + 1, failing: 1, failed: BAD, pages },
+    reanimation: { found: BAD + 1, repaired: 1, failed: BAD, pages },
   });
   expect((await world.view(runId)).status).toBe("FAILING");
 });
@@ -105,25 +111,28 @@ test("a page of runs whose items cannot be looked at does not keep those behind 
     pageBudgetMs: 100,
     remainingMs: () => 60_000,
   });
-  expect(report).toMatchObject({ containment: { due: 4, ended: 1, failed: 3 } });
+  expect(report).toMatchObject({ containment: { found: 4, repaired: 1, failed: 3 } });
   expect((await world.view(runId)).status).toBe("FAILED");
 });
 
-test("a pass whose rows all fail leaves half of the invocation to the passes after it", async () => {
+test("a pass whose rows all fail and take their time has its share of the invocation, and every other pass its turn", async () => {
   await world.reset();
   const bad = await world.submit("fails");
   await claim(bad.runId);
   await copies(bad.runId);
   await world.advance(12);
-  let remaining = 40_000;
+  remaining = 40_000;
   const report = await reconcile({
     ...world.deps,
     queue: world.queue,
     pageSize: 10,
     pageBudgetMs: 100,
-    // Each look at the clock finds it a second later.
-    remainingMs: () => (remaining -= 1_000),
+    remainingMs: () => remaining,
   });
-  expect(report.reanimation).toMatchObject({ lapsed: 190, failed: 190, pages: 19 });
-  expect(report.relay.pages).toBe(1);
+  // A thirteenth of thirty seconds, in pages of one second.
+  expect(report.reanimation.pages).toBeGreaterThan(1);
+  expect(report.reanimation.pages).toBeLessThan(8);
+  expect(report.reanimation.failed).toBe(report.reanimation.found);
+  expect(Object.values(report).filter(({ pages }) => pages === 0)).toEqual([]);
+  expect(remaining).toBeGreaterThan(30_000);
 });

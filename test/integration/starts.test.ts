@@ -63,10 +63,10 @@ describe("a run that is to start in three days", () => {
     expect(seconds(createdAt, startsAt)).toBe(259_200);
     expect(await world.ledger.nextLook()).toBeCloseTo(259_200, -2);
     await world.advance(259_000);
-    expect((await world.reconcile()).relay.published).toBe(0);
+    expect((await world.reconcile()).relay.repaired).toBe(0);
     expect(await world.deliver([`run:${runId}:1`])).toMatchObject([{ done: false, reason: "early" }]);
     await world.advance(300);
-    expect((await world.reconcile()).relay.published).toBe(1);
+    expect((await world.reconcile()).relay.repaired).toBe(1);
     await world.drain();
     const view = await world.view(runId);
     expect(view).toMatchObject({ status: "DONE", startsAt });
@@ -94,7 +94,7 @@ describe("a run that is to start in three days", () => {
     await world.ledger.runs.cancel({ tenantId: "acme", runId }, { actor: "user:ada", reason: "no" }, 60);
     expect(await world.view(runId)).toMatchObject({ status: "CANCELLED" });
     await world.advance(300_000);
-    expect((await world.reconcile()).relay.published).toBe(0);
+    expect((await world.reconcile()).relay.repaired).toBe(0);
   });
 
   test("is the same run under its key, and another request with another start", async () => {
@@ -113,7 +113,7 @@ describe("a run that is to start in three days", () => {
     expect(published).toEqual([]);
     expect(await world.deliver([`run:${runId}:1`])).toMatchObject([{ reason: "early" }]);
     await world.advance(259_300);
-    expect((await world.reconcile()).relay.published).toBe(1);
+    expect((await world.reconcile()).relay.repaired).toBe(1);
     await world.drain();
     expect(await world.view(runId)).toMatchObject({ status: "DONE" });
   });
@@ -126,9 +126,9 @@ describe("a run that is to start within a quarter of an hour", () => {
     expect(await world.drain()).toEqual([]);
     await world.advance(605);
     // Marked as published: the relay sends it again only after its usual delay.
-    expect((await world.reconcile()).relay.published).toBe(0);
+    expect((await world.reconcile()).relay.repaired).toBe(0);
     await world.advance(60);
-    expect((await world.reconcile()).relay.published).toBe(1);
+    expect((await world.reconcile()).relay.repaired).toBe(1);
     await world.drain();
     expect(await world.view(runId)).toMatchObject({ status: "DONE" });
   });
@@ -139,9 +139,9 @@ describe("a run that is to start within a quarter of an hour", () => {
     lost = undefined;
     expect(published).toEqual([]);
     await world.advance(605);
-    expect((await world.reconcile()).relay.published).toBe(0);
+    expect((await world.reconcile()).relay.repaired).toBe(0);
     await world.advance(15);
-    expect((await world.reconcile()).relay.published).toBe(1);
+    expect((await world.reconcile()).relay.repaired).toBe(1);
     await world.drain();
   });
 

@@ -79,7 +79,7 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { name: "arms.due", rows: DUE + 2, values: () => [100, ...BEFORE] },
+  { name: "arms.due", rows: DUE + 2, values: () => [100, ...BEFORE, null] },
   { name: "arms.run-of-arm", rows: 1, values: () => [one.arm_id] },
   { name: "arms.of-run", rows: 1, values: () => ["acme", one.run_id] },
   { name: "arms.facts", rows: 1, values: () => ["acme", one.run_id] },
@@ -87,7 +87,7 @@ const cases: readonly Case[] = [
   { name: "arms.close", rows: 1, values: () => ["acme", one.run_id, 1, one.arm_id, null, "{}", "d", 2] },
   { name: "arms.close-steps", rows: 1, values: () => ["acme", one.run_id, 2] },
   { name: "runs.resume", rows: 1, values: () => ["acme", one.run_id, one.arm_id, 15] },
-  { name: "runs.overdue", rows: DUE + 2, values: () => [100, ...BEFORE] },
+  { name: "runs.overdue", rows: DUE + 2, values: () => [100, ...BEFORE, null] },
   { name: "runs.fail-overdue", rows: 2, values: () => ["acme", one.run_id, "{}", "d", 60] },
   { name: "runs.clear-quarantine", rows: 1, values: () => ["acme", one.run_id] },
   { name: "deliveries.parked", rows: 1, values: () => claim() },
@@ -95,8 +95,8 @@ const cases: readonly Case[] = [
   { name: "consents.lock", rows: 1, values: () => ["acme", one.run_id, one.consent_id] },
   { name: "consents.decisions", rows: 1, values: () => ["acme", one.run_id, one.consent_id] },
   { name: "consents.expire", rows: 1, values: () => ["acme", one.run_id] },
-  { name: "consents.to-look-up", rows: DUE + 2, values: () => [100, ...BEFORE] },
-  { name: "consents.looked-up", rows: 1, values: () => ["acme", one.run_id, one.consent_id, 30] },
+  { name: "consents.to-look-up", rows: DUE + 2, values: () => [100, ...BEFORE, null] },
+  { name: "consents.looked-up", rows: 1, values: () => ["acme", one.run_id, one.consent_id, 30, 0] },
   {
     name: "consents.decide",
     rows: 1,
@@ -105,7 +105,7 @@ const cases: readonly Case[] = [
   { name: "attempts.read", rows: 1, values: () => ["acme", one.attempt_id] },
   { name: "attempts.read-for-callback", rows: 1, values: () => [one.attempt_id] },
   { name: "attempts.lock", rows: 1, values: () => ["acme", one.run_id, one.attempt_id] },
-  { name: "attempts.due", rows: DUE + 2, values: () => [100, ...BEFORE] },
+  { name: "attempts.due", rows: DUE + 2, values: () => [100, ...BEFORE, null] },
   { name: "attempts.defined-of-run", rows: 1, values: () => ["acme", one.run_id] },
   { name: "attempts.page", rows: 52, values: () => ["acme", 51, null, null, null, null] },
   { name: "attempts.cancel", rows: 1, values: () => ["acme", one.run_id, one.attempt_id, "ended"] },

@@ -142,10 +142,10 @@ test("a run that is parked for ten times its lease is touched by no pass", async
   await world.advance(10 * 1_200);
   const report = await world.reconcile();
   expect(report).toMatchObject({
-    reanimation: { lapsed: 0 },
-    timers: { due: 0 },
-    deadlines: { overdue: 0 },
-    relay: { due: 0 },
+    reanimation: { found: 0 },
+    timers: { found: 0 },
+    deadlines: { found: 0 },
+    relay: { found: 0 },
   });
   expect(await rowOf()).toEqual(before);
   expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");

@@ -215,7 +215,7 @@ test(
       "update ghouls.deliveries set next_publication_at = ghouls.clock() where status = 'PENDING'",
     );
     const report = await createReconciler(config, overrides)({}, context);
-    expect(report).toMatchObject({ relay: { published: expect.toSatisfy((count: number) => count >= 1) } });
+    expect(report).toMatchObject({ relay: { repaired: expect.toSatisfy((count: number) => count >= 1) } });
     expect(report).not.toHaveProperty("relay.error");
 
     const broken = createReconciler(config, {

@@ -56,7 +56,7 @@ const clean = async () => expect((await ledger.doctor()).filter((check) => !chec
 describe("a judgement of a lost worker", () => {
   test("leaves a claim alone that a beat revived after it was read", async () => {
     const run = await lapsed();
-    expect((await ledger.deliveries.lapsed(10)).found).toHaveLength(1);
+    expect((await ledger.deliveries.lapsed({ limit: 10 })).found).toHaveLength(1);
     await ledger.deliveries.beatIfClaimed([run], 60);
     expect(await judge(run)).toEqual([]);
     expect(await stateOf(run)).toMatchObject({ status: "RUNNING", open_items: 0 });

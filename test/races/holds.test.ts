@@ -42,7 +42,7 @@ const clean = async () => expect((await ledger.doctor()).filter((check) => !chec
 describe("a hold's expiry", () => {
   test("that waits for a release leaves the run to it", async () => {
     const run = await expired();
-    expect((await ledger.deliveries.expiredHolds(10)).found).toHaveLength(1);
+    expect((await ledger.deliveries.expiredHolds({ limit: 10 })).found).toHaveLength(1);
     const ended = await heldInTheMiddle(
       db,
       lockRun(run),
@@ -126,7 +126,7 @@ describe("a hold's expiry", () => {
       "update ghouls.runs set quarantined_at = ghouls.clock(), quarantine_reason = 'x' where run_id = $1",
       [quarantined.runId],
     );
-    const { found: listed } = await ledger.deliveries.expiredHolds(10);
+    const { found: listed } = await ledger.deliveries.expiredHolds({ limit: 10 });
     expect(listed.map((hold) => hold.runId).toSorted()).toEqual(due.map((run) => run.runId).toSorted());
     const all = [...due, released, early, quarantined].map((run) => ({
       ...run,

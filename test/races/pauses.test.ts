@@ -168,7 +168,7 @@ describe("a pause of a run", () => {
     };
     const unpaused = await heldInTheMiddle(db, lockRun(run), () => ledger.runs.unpause(run, WORD), yields);
     expect(unpaused).toMatchObject({ unpaused: true, status: "QUEUED", resumption: { enqueueSeq: 2 } });
-    expect(await ledger.deliveries.duePublications(10)).toHaveLength(1);
+    expect((await ledger.deliveries.duePublications({ limit: 10 })).found).toHaveLength(1);
   });
 
   test("that is set while its worker lets go of it holds the next delivery", async () => {
@@ -181,7 +181,7 @@ describe("a pause of a run", () => {
       by(run, PAUSE),
     );
     expect(next).toEqual({ enqueueSeq: 2, queue: "runs" });
-    expect(await ledger.deliveries.duePublications(10)).toEqual([]);
+    expect((await ledger.deliveries.duePublications({ limit: 10 })).found).toEqual([]);
     expect(await claim({ ...run, seq: 2, token: randomUUID() })).toBe(false);
     expect(await statusesOf(db, { ...run, seq: 2 })).toEqual({ run: "QUEUED", delivery: "PENDING", seq: 2 });
   });
@@ -250,7 +250,9 @@ describe("a pause of everything", () => {
     await ledger.pauses.lift(pause.pauseId, WORD);
     await Promise.all([pauser(), worker(runs.slice(2, 7)), worker(runs.slice(7))]);
     expect(skipped.size).toBeGreaterThan(1);
-    const due = new Set((await ledger.deliveries.duePublications(100)).map(({ runId }) => runId));
+    const due = new Set(
+      (await ledger.deliveries.duePublications({ limit: 100 })).found.map(({ runId }) => runId),
+    );
     for (const run of runs) {
       const { run: status } = await statusesOf(db, run);
       expect(status === "RUNNING" || messages.has(run) || due.has(run.runId)).toBe(true);

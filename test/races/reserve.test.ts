@@ -155,7 +155,7 @@ test("asks, releases, losses and cancels of many runs at once never deadlock, an
             "update ghouls.deliveries set lease_until = ghouls.clock() - interval '1 second' where run_id = $1",
             [run.runId],
           );
-          const lapsed = (await ledger.deliveries.lapsed(5)).found;
+          const lapsed = (await ledger.deliveries.lapsed({ limit: 5 })).found;
           await ledger.deliveries.settleLost(
             lapsed.map((claim) => ({ ...claim, errorText: "{}", errorDigest: "d" })),
             { maxLosses: 3, actsMarginSeconds: 60, publisherGraceSeconds: 15 },

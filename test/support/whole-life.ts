@@ -34,7 +34,7 @@ export async function wholeLife(ledger: Ledger, idempotencyKey: string): Promise
   await ledger.workflows.record([{ name: "hello", version: 1, digest: "hello@1" }], "build-1");
   const { tenantId, runId } = await admitDue(ledger, idempotencyKey, { held: true });
   if (!(await ledger.deliveries.releaseIfHeld({ tenantId, runId }, 0))) throw new Error("not released");
-  const due = await ledger.deliveries.duePublications(10);
+  const due = (await ledger.deliveries.duePublications({ limit: 10 })).found;
   if ((await ledger.deliveries.markPublished(due)) !== 1) throw new Error("not published");
   const run = { tenantId, runId, seq: 1, token: randomUUID() };
   const [claimed] = await ledger.deliveries.claimIfDue([{ ...run, enqueueSeq: 1 }], CLAIM);

@@ -281,7 +281,9 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       return view;
     },
     reset: async () => {
-      await db.admin("truncate ghouls.runs, ghouls.child_ends, ghouls.pauses cascade");
+      await db.admin(
+        "truncate ghouls.runs, ghouls.child_ends, ghouls.pauses, ghouls.passes, ghouls.degraded_owners, ghouls.repairs cascade",
+      );
       for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
         for (const [name, received] of messages) {
           for (const message of received) await queue.delete(name, message.receiptHandle);

@@ -83,6 +83,8 @@ export const FAULT_POINTS = [
   "children.after-tell",
   "holds.after-select",
   "holds.after-expiry",
+  "reconciler.after-degrade",
+  "reconciler.after-turns",
   "egress.before-ask",
   "egress.after-ask",
   "hint.before-read",

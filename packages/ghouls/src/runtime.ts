@@ -23,6 +23,7 @@ import {
   Registry,
   createAnnouncement,
   createLowering,
+  type DeadLetterQueues,
   type Delegation,
   type ExecutionSettings,
 } from "@ghouls/engine";
@@ -40,6 +41,8 @@ export interface Runtime {
   readonly environment: Environment;
   readonly ledger: Ledger;
   readonly queue: QueuePort;
+  /** Undefined where no dead-letter queue is known here. */
+  readonly deadLetters: DeadLetterQueues | undefined;
   readonly hint: WakeHint;
   readonly clock: Clock;
   readonly publisher: Publisher;
@@ -109,13 +112,18 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       ? {}
       : { beforeOpening: createLowering({ hint, clock, log, patienceMs: hintPatienceMs }) }),
   });
-  const queue = openSqs({
+  const sqs = {
     region: environment.region,
     ...(environment.endpoint === undefined ? {} : { endpoint: environment.endpoint }),
-    queueUrls: environment.queueUrls,
     faults,
     random: Math.random,
-  });
+  };
+  const queue = openSqs({ ...sqs, queueUrls: environment.queueUrls });
+  const names = Object.keys(environment.deadLetterUrls);
+  const deadLetters =
+    names.length === 0
+      ? undefined
+      : { queue: openSqs({ ...sqs, queueUrls: environment.deadLetterUrls }), names };
   const registry = new Registry(registered);
   const { delegation, close: closeDelegation } = openDelegation(config, environment, { clock, faults });
   return {
@@ -123,6 +131,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     environment,
     ledger,
     queue,
+    deadLetters,
     hint: hint ?? noHint,
     clock,
     publisher: new Publisher({ ledger, queue, faults, log }),
@@ -146,6 +155,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     close: async () => {
       closeDelegation();
       queue.close();
+      deadLetters?.queue.close();
       hint?.close();
       await ledger.close();
     },

@@ -6,6 +6,9 @@ import * as attempts from "./attempts/attempt.ts";
 import * as submissions from "./attempts/submissions.ts";
 import * as beats from "./hops/beats.ts";
 import * as cancellations from "./containment/cancellations.ts";
+import * as degraded from "./reconciler/degraded.ts";
+import * as passReads from "./reconciler/reads.ts";
+import * as rounds from "./reconciler/rounds.ts";
 import * as evidence from "./hops/evidence.ts";
 import * as arms from "./waits/arms.ts";
 import * as consents from "./waits/consents.ts";
@@ -27,7 +30,7 @@ import * as childEnds from "./children/ends.ts";
 import * as childStarts from "./children/starts.ts";
 import * as claims from "./hops/claims.ts";
 import * as journal from "./hops/journal.ts";
-import { readNextLook } from "./next-look.ts";
+import { readHealth, readNextLook } from "./next-look.ts";
 import * as parks from "./waits/parks.ts";
 import * as pauses from "./pauses/pauses.ts";
 import * as runPauses from "./pauses/run-pauses.ts";
@@ -137,6 +140,7 @@ export function openLedger(options: LedgerOptions) {
       settleIfClaimed: bind(database, settlements.settleDeliveryIfClaimed),
       duePublications: bind(database, publications.readDuePublications),
       markPublished: bind(database, publications.markPublished),
+      markRelayed: bind(database, publications.markRelayed),
       markPublicationFailed: bind(database, publications.markPublicationFailed),
       markSkippedAsPaused: opening(database, beforeOpening, publications.markSkippedAsPaused),
       settleContainIfClaimed: bind(database, settlements.settleContainIfClaimed),
@@ -284,7 +288,26 @@ export function openLedger(options: LedgerOptions) {
       /** By the reconciler, whose relay publishes in the same round. */
       republish: bind(database, deadLetters.republishDeadLetter),
     },
+    /** What the reconciler knows of its own work. Losing it costs a look from the start. */
+    reconciler: {
+      passes: bind(database, rounds.readPasses),
+      beginRound: bind(database, rounds.beginRound),
+      advance: bind(database, rounds.advanceRound),
+      endRound: bind(database, rounds.endRound),
+      note: bind(database, rounds.notePasses),
+      degrade: bind(database, degraded.degradeOwners),
+      degradedAmong: bind(database, degraded.degradedAmong),
+      takeTurns: bind(database, degraded.takeDegradedTurns),
+      clean: bind(database, degraded.cleanOwners),
+      noteReason: bind(database, degraded.noteDegradedReason),
+      makeDue: opening(database, beforeOpening, degraded.makeDegradedDue),
+      states: bind(database, passReads.readPassStates),
+      degradedOwners: bind(database, passReads.readDegradedOwners),
+      degradedPages: bind(database, passReads.readDegradedPages),
+      repairs: bind(database, passReads.readRepairs),
+    },
     nextLook: bind(database, readNextLook),
+    health: bind(database, readHealth),
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */
     beforeOpening,
     doctor: (): Promise<DoctorCheck[]> => examine(database),

@@ -8,16 +8,13 @@ import { rows } from "./sql/rows.ts";
 import { readStatement } from "./sql/statement.ts";
 
 /**
- * The earliest of all that the reconciler looks after, each kind by the first entry of its index. A claim is open work
- * whatever its lease says, because its worker may fall silent at any moment. What is paused or quarantined is left out as
- * the passes leave it out: who ends the pause opens work.
+ * The earliest of all that the reconciler looks after, each kind by the first entry of its index. What is paused or
+ * quarantined is left out as the passes leave it out: who ends the pause opens work.
+ * @param claim when a claim is due
+ * @param aside when an owner is due that stands aside
  */
-const NEXT_LOOK = readStatement(
-  "ledger.next-look",
-  `
-select extract(epoch from min(due.due_at) - ghouls.clock())::double precision as due_in
-from (
-  (select ghouls.clock() as due_at
+const dueOf = (claim: string, aside: "next_turn_at" | "degraded_at"): string => `
+  (select ${claim} as due_at
   from ghouls.deliveries d
   where d.status = 'CLAIMED'
   order by d.lease_until
@@ -82,14 +79,59 @@ from (
   order by run.deadline_at
   limit 1)
   union all
+  (select g.${aside}
+  from ghouls.degraded_owners g
+  order by g.${aside}
+  limit 1)
+  union all
   (select ghouls.clock()
   from ghouls.runs run
   where run.status in (${sqlStates(ENDING_RUN)}) and run.open_items = 0
     and (run.quarantined_at is null or run.status = 'CANCELLING')
   order by run.created_at
-  limit 1)
+  limit 1)`;
+
+/** A claim is open work whatever its lease says, because its worker may fall silent at any moment. */
+const NEXT_LOOK = readStatement(
+  "ledger.next-look",
+  `
+select extract(epoch from min(due.due_at) - ghouls.clock())::double precision as due_in
+from (${dueOf("ghouls.clock()", "next_turn_at")}
 ) as due`,
 );
+
+/** Counts end at a thousand: who is told of that many knows enough. */
+const HEALTH = readStatement(
+  "ledger.health",
+  `
+select extract(epoch from ghouls.clock() - least(
+    (select min(due.due_at) from (${dueOf("d.lease_until", "degraded_at")}
+    ) as due),
+    (select min(fault.found_at) from ghouls.integrity_faults fault where fault.gone_at is null and fault.acknowledged_at is null)
+  ))::double precision as oldest,
+  (select count(*)::integer from (select from ghouls.degraded_owners g limit 1000) as few) as degraded,
+  (select count(*)::integer from (
+    select from ghouls.runs run where run.attention_at is not null or run.quarantined_at is not null limit 1000) as few) as attention,
+  (select count(*)::integer from (
+    select from ghouls.runs run where (run.attention_at is not null or run.quarantined_at is not null)
+      and run.quarantined_at is not null limit 1000) as few) as quarantined,
+  (select count(*)::integer from (
+    select from ghouls.integrity_faults fault where fault.gone_at is null and fault.acknowledged_at is null limit 1000) as few) as faults,
+  (select count(*)::integer from (select from ghouls.dead_letters letter limit 1000) as few) as letters`,
+);
+
+/** What waits in the ledger, for whoever watches over a deployment. Counts are 1,000 at most. */
+export interface Health {
+  /** Since when the oldest of all that the reconciler looks after has been due, in seconds; 0 where nothing is. */
+  readonly oldestUnrepairedSeconds: number;
+  readonly degradedOwners: number;
+  /** Runs that ask for a person, the quarantined ones among them. */
+  readonly runsWithAttention: number;
+  readonly quarantinedRuns: number;
+  /** That nobody has acknowledged. */
+  readonly integrityFaults: number;
+  readonly foreignDeadLetters: number;
+}
 
 /**
  * In how many seconds somebody must look at the ledger again; 0 or less: work is open now. Null where nothing is open. A
@@ -98,4 +140,18 @@ from (
 export async function readNextLook(executor: Executor): Promise<number | null> {
   const [row] = await executor.run(NEXT_LOOK, []);
   return row === undefined ? null : rows(row).numberOrNull("due_in");
+}
+
+/** A system statement: it spans tenants. */
+export async function readHealth(executor: Executor): Promise<Health> {
+  const [row] = await executor.run(HEALTH, []);
+  const r = rows(row ?? {});
+  return {
+    oldestUnrepairedSeconds: Math.max(0, r.numberOrNull("oldest") ?? 0),
+    degradedOwners: r.number("degraded"),
+    runsWithAttention: r.number("attention"),
+    quarantinedRuns: r.number("quarantined"),
+    integrityFaults: r.number("faults"),
+    foreignDeadLetters: r.number("letters"),
+  };
 }

@@ -142,7 +142,7 @@ export function openParts(options: PartsOptions): Parts {
         clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
         worker: "reconciler",
         pageSize: 100,
-        pageBudgetMs: 5_000,
+        pageBudgetMs: 2_000,
         remainingMs: () => 60_000,
       });
     },

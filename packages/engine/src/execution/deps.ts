@@ -89,6 +89,9 @@ export interface ExecutionSettings {
    * those that a hop takes something from, or gives it back to.
    */
   readonly ownerDeadlineMs: number;
+  /** Owners that have their turns at once in a pass that asks somebody, and in one that asks the ledger alone. */
+  readonly asksAtOnce: number;
+  readonly ownersAtOnce: number;
   /** How often in a row a run is given back before it asks for a person, where it is not known what its hop may hold. */
   readonly giveBacksBeforeAttention: number;
   /** Seconds before the relay looks at a delivery that its maker publishes at once. */
@@ -118,6 +121,8 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   maxContainDeliveries: 3,
   deployOverlapMs: 3_600_000,
   ownerDeadlineMs: 10_000,
+  asksAtOnce: 20,
+  ownersAtOnce: 4,
   giveBacksBeforeAttention: 10,
   publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,
   replayCheck: false,

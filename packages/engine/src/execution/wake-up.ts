@@ -22,7 +22,7 @@ const RETRY_SECONDS = 10;
  */
 export async function wakeUp(
   messages: readonly Message[],
-  deps: Pick<ExecutionDeps, "ledger" | "publisher" | "settings" | "log" | "faults">,
+  deps: Pick<ExecutionDeps, "ledger" | "publisher" | "settings" | "metrics" | "log" | "faults">,
 ): Promise<ReadonlyMap<string, Verdict>> {
   const verdicts = new Map<string, Verdict>();
   await Promise.all(
@@ -36,7 +36,7 @@ export async function wakeUp(
 
 async function wakeArm(
   armId: string,
-  { ledger, publisher, settings, log, faults }: Parameters<typeof wakeUp>[1],
+  { ledger, publisher, settings, metrics, log, faults }: Parameters<typeof wakeUp>[1],
 ): Promise<Verdict> {
   try {
     const arm = await ledger.arms.runOf(armId);
@@ -51,6 +51,7 @@ async function wakeArm(
     await faults("worker.after-wake", runId);
     // What the run does just now ends in a park, which finds the timer due.
     if (resumption === null) return { done: true, reason: "timer_kept" };
+    metrics.record("TimerLateness", Math.max(0, -(dueInSeconds ?? 0)));
     log.info("a run was brought back by its timer", {
       runId,
       armId,

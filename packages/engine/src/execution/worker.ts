@@ -246,8 +246,8 @@ async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promi
     );
     if (lapsed.length > 0) {
       await reanimate(
-        { ...deps, pageSize: lapsed.length },
-        { runIds: lapsed.map(([key]) => key.slice(0, key.indexOf(":"))) },
+        lapsed.map(([key]) => key.slice(0, key.indexOf(":"))),
+        deps,
       );
       rows = await deps.ledger.deliveries.unclaimed(refs);
     }

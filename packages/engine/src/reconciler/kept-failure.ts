@@ -1,4 +1,4 @@
-import { describeFailure, sha256, type Codec, type Logger, type RunFailure } from "@ghouls/core";
+import { sha256, type Codec, type Logger, type RunFailure, errorInLog } from "@ghouls/core";
 
 /** Why a run ends, as the ledger keeps it. */
 export interface KeptFailure {
@@ -22,7 +22,7 @@ export async function keptFailure(
     log.error("the codec could not write why a run ends; the next pass tries", {
       runId,
       code: failure.code,
-      error: describeFailure(error).message.slice(0, 200),
+      error: errorInLog(error),
     });
     return undefined;
   }

@@ -1,4 +1,4 @@
-import type { Clock, Logger, WakeHint } from "@ghouls/core";
+import { type Clock, type Logger, type WakeHint, errorInLog } from "@ghouls/core";
 import { answerWithin } from "../patience.ts";
 
 export interface LoweringOptions {
@@ -39,7 +39,7 @@ export function createLowering(options: LoweringOptions): () => Promise<void> {
       last = begun;
     } catch (error) {
       log.warn("the reconciler's hint could not be lowered; its hourly look stands in for it", {
-        error: String(error).slice(0, 200),
+        error: errorInLog(error),
       });
     } finally {
       underWay = undefined;

@@ -1,5 +1,5 @@
 import type { PassName } from "@ghouls/core";
-import type { PassPage, Position } from "@ghouls/ledger";
+import type { PassPage, Position, RepairNote, RunKey } from "@ghouls/ledger";
 
 /** What a pass looks after, one at a time: a run, an attempt, a tenant's unsealed records. */
 export interface Owner {
@@ -30,7 +30,7 @@ export interface Turn {
 }
 
 /** What a pass has found of an owner, in words: for its row of repairs, and for a dry run. */
-export interface Finding {
+interface Finding {
   /** What is wrong and what is done about it, such as "timer due: resume". */
   readonly rule: string;
   readonly before: string;
@@ -40,7 +40,12 @@ export interface Finding {
 export type Outcome =
   | { readonly kind: "repaired" }
   | { readonly kind: "left" }
-  | { readonly kind: "failed"; readonly reason: string };
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      /** Whether its own row says when it is tried again, as that of a publication does: then it needs no turn of its own. */
+      readonly ownTime?: boolean;
+    };
 
 export const REPAIRED: Outcome = { kind: "repaired" };
 export const LEFT: Outcome = { kind: "left" };
@@ -56,9 +61,22 @@ export interface Pass<Due extends Owner = Owner> {
   /** Owners of one turn; 1 where absent. More than one share its deadline. */
   readonly batch?: number;
   /** Reads only. */
-  readonly find: (look: Look) => Promise<PassPage<Due>>;
+  find(look: Look): Promise<PassPage<Due>>;
   /** Pure. */
-  readonly describe: (due: Due) => Finding;
+  describe(due: Due): Finding;
   /** An outcome for each, in their order. A rejection is a failure of all of them. */
-  readonly repair: (due: readonly Due[], turn: Turn) => Promise<readonly Outcome[]>;
+  repair(due: readonly Due[], turn: Turn): Promise<readonly Outcome[]>;
+}
+
+/** A page whose owners are what they were found as. */
+export function ownedBy<T extends RunKey>(
+  page: PassPage<T>,
+  ownerOf: (found: T) => string,
+): PassPage<T & Owner> {
+  return { found: page.found.map((one) => ({ ...one, owner: ownerOf(one) })), next: page.next };
+}
+
+/** What a row of repairs says of an owner before its turn. */
+export function noteOf<Due extends Owner>(pass: Pick<Pass<Due>, "name" | "describe">, due: Due): RepairNote {
+  return { pass: pass.name, ...pass.describe(due) };
 }

@@ -1,105 +1,17 @@
-import type { Position } from "@ghouls/ledger";
-import { tellParents, type ChildrenCounts, type ChildrenOptions } from "./passes/children.ts";
-import { contain, type ContainmentCounts, type ContainmentOptions } from "./passes/containment.ts";
-import { lookUpConsents, type ConsentCounts, type ConsentsPassOptions } from "./passes/consents.ts";
-import { lookAfterJobs, type DelegateCounts, type DelegatesOptions } from "./passes/delegates.ts";
-import { endOverdue, type DeadlineCounts, type DeadlinesOptions } from "./passes/deadlines.ts";
-import { expireHolds, type HoldCounts, type HoldsOptions } from "./passes/holds.ts";
-import { reanimate, type ReanimationCounts, type ReanimationOptions } from "./passes/reanimation.ts";
-import { relay, type RelayCounts, type RelayOptions } from "./passes/relay.ts";
-import { wakeDue, type TimerCounts, type TimersOptions } from "./passes/timers.ts";
-import { pass, type PassReport } from "./pages.ts";
+import type { PassName } from "@ghouls/core";
+import { runPasses, type FrameOptions } from "./frame.ts";
+import type { PassReport } from "./pass-run.ts";
+import { passesOf, type PassesOptions } from "./passes.ts";
 
-export interface ReconcileOptions
-  extends
-    RelayOptions,
-    Omit<ReanimationOptions, "ledger">,
-    Omit<HoldsOptions, "ledger">,
-    Omit<DeadlinesOptions, "ledger" | "settings">,
-    Omit<TimersOptions, "ledger" | "settings">,
-    Omit<ConsentsPassOptions, "ledger" | "settings">,
-    Omit<DelegatesOptions, "ledger" | "settings">,
-    Omit<ChildrenOptions, "ledger" | "settings">,
-    Omit<ContainmentOptions, "ledger" | "settings"> {
-  readonly ledger: RelayOptions["ledger"] &
-    ReanimationOptions["ledger"] &
-    ContainmentOptions["ledger"] &
-    TimersOptions["ledger"] &
-    DelegatesOptions["ledger"] &
-    ChildrenOptions["ledger"] &
-    ConsentsPassOptions["ledger"];
-  readonly settings: ReanimationOptions["settings"] &
-    ContainmentOptions["settings"] &
-    DelegatesOptions["settings"] &
-    ConsentsPassOptions["settings"];
-  /** What remains of the invocation, in milliseconds. */
-  readonly remainingMs: () => number;
-  /** What a page may take at most, in milliseconds: no page starts with less left. */
-  readonly pageBudgetMs: number;
-}
+export type ReconcileOptions = PassesOptions & FrameOptions;
 
-export interface ReconcileReport {
-  readonly reanimation: PassReport<ReanimationCounts>;
-  readonly holds: PassReport<HoldCounts>;
-  readonly deadlines: PassReport<DeadlineCounts>;
-  readonly timers: PassReport<TimerCounts>;
-  readonly consents: PassReport<ConsentCounts>;
-  readonly delegates: PassReport<DelegateCounts>;
-  readonly containment: PassReport<ContainmentCounts>;
-  readonly children: PassReport<ChildrenCounts>;
-  readonly relay: PassReport<RelayCounts>;
-}
-
-/** What is written of an answer that came at the last moment, in milliseconds. */
-const ASKING_RESERVE_MS = 2_000;
+/** What each pass did. */
+export type ReconcileReport = Readonly<Record<PassName, PassReport>>;
 
 /**
  * Runs every pass that exists, page by page, and ends inside its invocation. Several at once are harmless: every repair is
- * guarded, and publications are repeatable. What one pass creates the next ones find: lost workers first, the relay last.
+ * guarded, and publications are repeatable.
  */
 export async function reconcile(options: ReconcileOptions): Promise<ReconcileReport> {
-  // Pages whose owners ask somebody else may take as long as one of these may.
-  const pageBudgetMs = Math.max(options.pageBudgetMs, options.settings.ownerDeadlineMs + ASKING_RESERVE_MS);
-  const asking = { ...options, pageBudgetMs };
-  return {
-    reanimation: await pass(
-      "reanimation",
-      options,
-      { lapsed: 0, resumed: 0, failing: 0, failed: 0 },
-      (after?: Position) => reanimate(options, { after }),
-    ),
-    holds: await pass("holds", options, { expired: 0, ended: 0, failed: 0 }, (after?: Position) =>
-      expireHolds(options, after),
-    ),
-    deadlines: await pass("deadlines", options, { overdue: 0, ended: 0, failed: 0 }, (after?: Position) =>
-      endOverdue(options, after),
-    ),
-    timers: await pass("timers", options, { due: 0, resumed: 0, failed: 0 }, (after?: Position) =>
-      wakeDue(options, after),
-    ),
-    consents: await pass("consents", asking, { due: 0, decided: 0, failed: 0 }, (after?: Position) =>
-      lookUpConsents(options, after),
-    ),
-    delegates: await pass(
-      "delegates",
-      asking,
-      { due: 0, submitted: 0, ended: 0, failed: 0 },
-      (after?: Position) => lookAfterJobs(options, after),
-    ),
-    containment: await pass("containment", options, { due: 0, ended: 0, failed: 0 }, (after?: Position) =>
-      contain(options, after),
-    ),
-    // What the containment has ended is told in the same round.
-    children: await pass(
-      "children",
-      options,
-      { due: 0, resumed: 0, ended: 0, failed: 0 },
-      (after?: Position) => tellParents(options, after),
-    ),
-    relay: await pass("relay", options, { due: 0, published: 0, failed: 0 }, async () => {
-      const counts = await relay(options);
-      // What was published or has failed goes to a later time. A page that moved nothing would come again at once.
-      return { counts, next: counts.published > 0 && counts.due >= options.pageSize ? true : undefined };
-    }),
-  };
+  return Object.fromEntries(await runPasses(passesOf(options), options)) as ReconcileReport;
 }

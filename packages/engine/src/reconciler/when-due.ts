@@ -1,11 +1,12 @@
-import type { HintState, WakeHint } from "@ghouls/core";
+import { type HintState, type WakeHint, errorInLog } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import { answerWithin } from "../patience.ts";
+import { measure, type MeasureOptions } from "./measure.ts";
 import { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconcile.ts";
 import { raisedTo, wakeOf } from "./wake.ts";
 
 export interface ReconcileWhenDueOptions extends ReconcileOptions {
-  readonly ledger: ReconcileOptions["ledger"] & Pick<Ledger, "nextLook">;
+  readonly ledger: ReconcileOptions["ledger"] & MeasureOptions["ledger"] & Pick<Ledger, "nextLook">;
   readonly hint: WakeHint;
   /** What one call to the hint may take, in milliseconds; 1,500 by default. */
   readonly hintPatienceMs?: number | undefined;
@@ -28,11 +29,12 @@ export async function reconcileWhenDue(options: ReconcileWhenDueOptions): Promis
   try {
     read = { state: await answerWithin(hint.read(), hintPatienceMs) };
   } catch (error) {
-    log.warn("the hint could not be read: the ledger is looked at", { error: String(error).slice(0, 200) });
+    log.warn("the hint could not be read: the ledger is looked at", { error: errorInLog(error) });
   }
   const wake = wakeOf(read?.state, readAtMs);
   if (!wake.connect) return { skipped: true, until: new Date(wake.untilMs).toISOString() };
   const report = await reconcile(options);
+  await measure(report, options);
   if (hint.keeps && read !== undefined && isWhole(report)) await raise(options, read.state, readAtMs);
   return report;
 }
@@ -49,14 +51,14 @@ async function raise(
     await answerWithin(hint.raise(state?.version, atMs, dueAtMs), hintPatienceMs);
   } catch (error) {
     // It stays where it is, so the next invocation looks again.
-    log.warn("the hint could not be raised", { error: String(error).slice(0, 200) });
+    log.warn("the hint could not be raised", { error: errorInLog(error) });
   }
 }
 
 /** A pass that was interrupted, did not come to its turn or could not do a part of its work says nothing about the rest. */
 function isWhole(report: ReconcileReport): boolean {
   return Object.values(report).every(
-    (pass: { pages: number; failed?: number; error?: string }) =>
-      pass.error === undefined && pass.pages > 0 && (pass.failed ?? 0) === 0,
+    // Those that stand aside are part of the next look: as due as they are, and at their next turn.
+    ({ pages, failed, error }) => error === undefined && pages > 0 && failed === 0,
   );
 }

@@ -3,9 +3,9 @@ import type { Config } from "../config.ts";
 import { once, openRuntime, type RuntimeOverrides } from "../runtime.ts";
 import type { LambdaContext } from "./lambda.ts";
 
-/** Deliveries of one relay page, and what a page may take, in milliseconds. */
+/** Owners of one page, and what a page may take beside the deadline of its owners, in milliseconds. */
 const PAGE_SIZE = 100;
-const PAGE_BUDGET_MS = 5_000;
+const PAGE_BUDGET_MS = 2_000;
 
 /**
  * The scheduled reconciler: one invocation runs every pass that exists and ends inside its time. Where the hint says that
@@ -17,14 +17,17 @@ export function createReconciler(
 ): (event: unknown, context: LambdaContext) => Promise<ReconcileReport | Skipped> {
   const runtime = once(() => openRuntime(config, overrides));
   return async (_event, context) => {
-    const { ledger, queue, hint, clock, publisher, codec, faults, log, settings, delegation, ids, worker } =
-      await runtime();
+    const opened = await runtime();
+    const { ledger, queue, deadLetters, hint, clock, publisher, codec, faults, metrics, log } = opened;
+    const { settings, delegation, ids, worker } = opened;
     const { decisionSources } = config;
-    return reconcileWhenDue({
+    const report = await reconcileWhenDue({
       ledger,
       hint,
       clock,
       queue,
+      deadLetters,
+      metrics,
       publisher,
       codec,
       faults,
@@ -39,5 +42,7 @@ export function createReconciler(
       pageBudgetMs: PAGE_BUDGET_MS,
       remainingMs: () => context.getRemainingTimeInMillis(),
     });
+    metrics.flush();
+    return report;
   };
 }

@@ -2,25 +2,26 @@ import type { RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "../containment/endings.ts";
 import { deliveryMayBecome, runMayBecome } from "../sql/fence.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { recordRepairs, type RepairNote } from "../reconciler/repairs.ts";
+import { dueStatements, runDue, type DueLook } from "../sql/due.ts";
+import { microsOf, pageOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
-import { readStatement, writeStatement } from "../sql/statement.ts";
+import { writeStatement } from "../sql/statement.ts";
 
 /** A held delivery whose time is over. */
 export interface ExpiredHold extends RunKey {
   readonly expiredAt: Date;
 }
 
-const EXPIRED = readStatement(
+const EXPIRED = dueStatements(
   "deliveries.expired-holds",
-  `
+  { time: "d.hold_expires_at", id: "d.run_id", owner: "d.run_id", column: "run_id" },
+  (due) => `
 select d.tenant_id, d.run_id, d.hold_expires_at, ${microsOf("d.hold_expires_at")}
 from ghouls.deliveries d
 join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
 where d.status = 'HELD' and d.hold_expires_at <= ghouls.clock() and run.status = 'QUEUED' and run.quarantined_at is null
-  and ${behind("d.hold_expires_at", "d.run_id", 2)}
-order by d.hold_expires_at, d.run_id
-limit $1`,
+  and ${due}`,
 );
 
 /** The second statement of its transaction: the runs are locked, and a release, a cancel or a clock may have moved them. */
@@ -53,14 +54,13 @@ where run.tenant_id = fenced.tenant_id and run.run_id = fenced.run_id
 returning run.tenant_id, run.run_id, run.status`,
 );
 
-/** A page of holds whose time is over, the longest first, behind the page before. Spans tenants. */
-export async function readExpiredHolds(
-  executor: Executor,
-  limit: number,
-  after?: Position,
-): Promise<PassPage<ExpiredHold>> {
-  const found = await executor.run(EXPIRED, [limit, ...positionOf(after)]);
-  return pageOf(found, limit, (row) => ({ ...keyOf(row), expiredAt: rows(row).date("hold_expires_at") }));
+/** Holds whose time is over, the longest first. Their owners are their runs. Spans tenants. */
+export async function readExpiredHolds(executor: Executor, look: DueLook): Promise<PassPage<ExpiredHold>> {
+  const found = await runDue(executor, EXPIRED, look);
+  return pageOf(found, look.limit, (row) => ({
+    ...keyOf(row),
+    expiredAt: rows(row).date("hold_expires_at"),
+  }));
 }
 
 /**
@@ -70,7 +70,12 @@ export async function readExpiredHolds(
  */
 export async function expireHolds(
   database: Database,
-  holds: readonly (RunKey & { readonly errorText: string; readonly errorDigest: string })[],
+  holds: readonly (RunKey & {
+    readonly errorText: string;
+    readonly errorDigest: string;
+    /** Where it is a repair of the reconciler. */
+    readonly repair?: RepairNote;
+  })[],
 ): Promise<(RunKey & { readonly status: RunStatus })[]> {
   if (holds.length === 0) return [];
   return database.transaction("deliveries.expire-holds", async (transaction) => {
@@ -87,6 +92,11 @@ export async function expireHolds(
       const status = rows(row).text("status") as RunStatus;
       ended.push({ ...key, status: (await endRunIfContained(transaction, key)) ?? status });
     }
+    const notes = new Map(holds.map(({ runId, repair }) => [runId, repair]));
+    await recordRepairs(transaction, ended, ({ runId, status }) => {
+      const note = notes.get(runId);
+      return note && { ...note, after: status };
+    });
     return ended;
   });
 }

@@ -2,8 +2,9 @@ import { sqlStates, type AttemptStatus, type RunStatus } from "@ghouls/core";
 import { recordAudit } from "../audit.ts";
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns } from "../containment/endings.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
 import { writeStatement } from "../sql/statement.ts";
-import { resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
+import { resumedAs, resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
 import { askAboutJob, calmIfKnown, contradicted } from "./attention.ts";
 import { FINAL_ATTEMPT, LIVING_ATTEMPT, lockAttempt, type Attempt, type AttemptKey } from "./attempt.ts";
 
@@ -137,6 +138,8 @@ export type Decide = (attempt: Attempt) => AttemptChange | undefined;
 
 export interface ChangeSettings {
   readonly publisherGraceSeconds: number;
+  /** Where it is a repair of the reconciler; a look that moves nothing is none. */
+  readonly repair?: RepairNote;
 }
 
 /**
@@ -162,12 +165,21 @@ export async function changeAttempt(
       await recordAudit(transaction, key, { ...audit, act: "resolve", subject });
     }
     const { status } = change;
-    if (!FINAL_ATTEMPT.includes(status)) return { status, resumption: null, ended: null };
+    const note = async (after: string) => {
+      if (settings.repair !== undefined && status !== attempt.status)
+        await recordRepair(transaction, key, { ...settings.repair, before: attempt.status, after });
+    };
+    if (!FINAL_ATTEMPT.includes(status)) {
+      await note(status);
+      return { status, resumption: null, ended: null };
+    }
     const words = `its job is ${status}`;
     await transaction.run(CLOSE_ITEM, [...keyOf(key), change.by, words]);
     const ended = await endRunIfContained(transaction, key);
     const resumption =
       ended === null ? await resumeIfClosed(transaction, key, settings.publisherGraceSeconds) : null;
+    const run = ended ?? (resumption === null ? null : resumedAs(resumption));
+    await note(run === null ? status : `${status}, run ${run}`);
     return { status, resumption, ended };
   });
 }
@@ -215,12 +227,17 @@ export async function askToCancel(
   database: Database,
   attempt: Pick<Attempt, "tenantId" | "runId" | "attemptId" | "status" | "token">,
   reason: "deadline" | "ended",
+  repair?: RepairNote,
 ): Promise<boolean> {
   return database.transaction("attempts.cancel", async (transaction) => {
     await lockRuns(transaction, [attempt]);
     const now = await lockAttempt(transaction, attempt);
     if (now === null || now.status !== attempt.status || now.token !== attempt.token) return false;
-    return (await transaction.run(CANCEL, [...keyOf(attempt), reason])).length === 1;
+    const asked = (await transaction.run(CANCEL, [...keyOf(attempt), reason])).length === 1;
+    // Asked again it is as it was.
+    if (asked && repair !== undefined && !now.cancelAsked)
+      await recordRepair(transaction, attempt, { ...repair, after: `${now.status}, cancel asked` });
+    return asked;
   });
 }
 

@@ -7,7 +7,8 @@ import {
 } from "@ghouls/core";
 import type { Executor, Row } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { dueStatements, runDue, type DueLook } from "../sql/due.ts";
+import { microsOf, pageOf, type PassPage } from "../sql/keyset.ts";
 import {
   newestOf,
   olderThan,
@@ -140,15 +141,14 @@ where t.tenant_id = $1 and t.run_id = $2 and t.attempt_id = $3
 for update of t`,
 );
 
-const DUE = readStatement(
+const DUE = dueStatements(
   "attempts.due",
-  `
+  { time: "t.next_look_at", id: "t.run_id", owner: "t.attempt_id", column: "attempt_id" },
+  (due) => `
 select ${COLUMNS}, ${NO_BODIES}, ${microsOf("t.next_look_at")}
 ${OF}
 where t.status not in (${sqlStates(FINAL_ATTEMPT)}) and t.next_look_at <= ghouls.clock()
-  and ${behind("t.next_look_at", "t.run_id", 2)}
-order by t.next_look_at, t.run_id
-limit $1`,
+  and ${due}`,
 );
 
 const DEFINED_OF_RUN = readStatement(
@@ -193,14 +193,10 @@ export async function lockAttempt(executor: Executor, key: AttemptKey): Promise<
   return row === undefined ? null : attemptOf(row);
 }
 
-/** A page of attempts that are due for a look, the longest first, behind the page before. Spans tenants. */
-export async function readDueAttempts(
-  executor: Executor,
-  limit: number,
-  after?: Position,
-): Promise<PassPage<Attempt>> {
-  const found = await executor.run(DUE, [limit, ...positionOf(after)]);
-  return pageOf(found, limit, attemptOf);
+/** Attempts that are due for a look, the longest first. They are their own owners. Spans tenants. */
+export async function readDueAttempts(executor: Executor, look: DueLook): Promise<PassPage<Attempt>> {
+  const found = await runDue(executor, DUE, look);
+  return pageOf(found, look.limit, attemptOf);
 }
 
 /** Those of a run that nobody has sent yet. */

@@ -1,6 +1,7 @@
 import { sqlStates, type AttemptStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns } from "../containment/endings.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
 import { writeStatement } from "../sql/statement.ts";
 import { PARKED_STATES } from "../waits/resumptions.ts";
 import { calmIfKnown } from "./attention.ts";
@@ -79,6 +80,8 @@ export interface SubmissionSettings {
   readonly callbackSeconds: number;
   /** Seconds until somebody looks what came of it. */
   readonly nextLookSeconds: number;
+  /** Where it is a repair of the reconciler. */
+  readonly repair?: RepairNote;
 }
 
 /**
@@ -108,6 +111,8 @@ export async function claimSubmission(
     if (claimed.length === 0) return false;
     // It is known again: the service does not have it, and it is sent now.
     await calmIfKnown(transaction, attempt);
+    if (settings.repair !== undefined)
+      await recordRepair(transaction, attempt, { ...settings.repair, after: "SUBMITTING" });
     return true;
   });
 }

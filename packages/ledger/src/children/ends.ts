@@ -2,24 +2,25 @@ import { isTerminalRun, GOING_ON_RUN, sqlStates, type RunStatus } from "@ghouls/
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "../containment/endings.ts";
 import { acknowledgeOver } from "../containment/items.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
+import { dueStatements, runDue, type DueLook } from "../sql/due.ts";
+import { microsOf, pageOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
-import { PARKED_STATES, resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
+import { PARKED_STATES, resumedAs, resumeIfClosed, type Resumption } from "../waits/resumptions.ts";
 
 /** A child that has ended, and whose parent may not know. */
 export interface ChildEnd extends RunKey {
   readonly parentRunId: string;
 }
 
-const DUE = readStatement(
+const DUE = dueStatements(
   "children.due",
-  `
+  { time: "e.ended_at", id: "e.run_id", owner: "e.run_id", column: "run_id" },
+  (due) => `
 select e.tenant_id, e.run_id, e.parent_run_id, ${microsOf("e.ended_at")}
 from ghouls.child_ends e
-where ${behind("e.ended_at", "e.run_id", 2)}
-order by e.ended_at, e.run_id
-limit $1`,
+where ${due}`,
 );
 
 const FORGET = writeStatement(
@@ -39,14 +40,10 @@ where i.tenant_id = $1 and i.run_id = $2 and i.kind = 'child' and i.acknowledged
 order by child.run_id`,
 );
 
-/** A page of ends that are to be told, the oldest first, behind the page before. Spans tenants. */
-export async function readChildEnds(
-  executor: Executor,
-  limit: number,
-  after?: Position,
-): Promise<PassPage<ChildEnd>> {
-  const found = await executor.run(DUE, [limit, ...positionOf(after)]);
-  return pageOf(found, limit, (row) => {
+/** Ends that are to be told, the oldest first. Their owners are the children. Spans tenants. */
+export async function readChildEnds(executor: Executor, look: DueLook): Promise<PassPage<ChildEnd>> {
+  const found = await runDue(executor, DUE, look);
+  return pageOf(found, look.limit, (row) => {
     const r = rows(row);
     return { tenantId: r.text("tenant_id"), runId: r.text("run_id"), parentRunId: r.text("parent_run_id") };
   });
@@ -57,6 +54,8 @@ export interface ToldParent {
   readonly resumption: Resumption | null;
   /** The parent's end, where this was the last that it had to contain. */
   readonly ended: RunStatus | null;
+  /** False where somebody else has told it before. */
+  readonly told: boolean;
 }
 
 /**
@@ -68,6 +67,7 @@ export async function tellParent(
   database: Database,
   { tenantId, runId, parentRunId }: ChildEnd,
   publisherGraceSeconds: number,
+  repair?: RepairNote,
 ): Promise<ToldParent> {
   const parent = { tenantId, runId: parentRunId };
   return database.transaction("children.tell-parent", async (transaction) => {
@@ -79,8 +79,12 @@ export async function tellParent(
         ? await endRunIfContained(transaction, parent)
         : null;
     const resumption = parked ? await resumeIfClosed(transaction, parent, publisherGraceSeconds) : null;
-    await transaction.run(FORGET, [tenantId, runId]);
-    return { resumption, ended };
+    const told = (await transaction.run(FORGET, [tenantId, runId])).length === 1;
+    if (told && repair !== undefined) {
+      const after = ended ?? (resumption === null ? (status ?? "gone") : resumedAs(resumption));
+      await recordRepair(transaction, parent, { ...repair, after });
+    }
+    return { resumption, ended, told };
   });
 }
 

@@ -1,6 +1,7 @@
 import { GOING_ON_RUN, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Database } from "../connection/database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
 import { takenAway } from "../sql/taken-away.ts";
 import { rows } from "../sql/rows.ts";
 import { writeStatement } from "../sql/statement.ts";
@@ -42,6 +43,7 @@ export async function cancelRun(
   key: RunKey,
   word: { readonly actor: string; readonly reason: string },
   actsMarginSeconds: number,
+  repair?: RepairNote,
 ): Promise<CancelAnswer | null> {
   return database.transaction("runs.cancel", async (transaction) => {
     const found = (await lockRuns(transaction, [key])).get(key.runId);
@@ -54,7 +56,8 @@ export async function cancelRun(
       actsMarginSeconds,
     ]);
     if (row === undefined) return { cancelled: false, status: found };
-    const ended = await endRunIfContained(transaction, key);
-    return { cancelled: true, status: ended ?? (rows(row).text("status") as RunStatus) };
+    const status = (await endRunIfContained(transaction, key)) ?? (rows(row).text("status") as RunStatus);
+    if (repair !== undefined) await recordRepair(transaction, key, { ...repair, after: status });
+    return { cancelled: true, status };
   });
 }

@@ -2,7 +2,9 @@ import { ENDING_RUN, sqlStates, terminalStatesOf, type RunStatus } from "@ghouls
 import type { Database, Executor } from "../connection/database.ts";
 import { makeGivenBackDue } from "../hops/handovers.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "./endings.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
+import { inPage, runDue, type DueLook } from "../sql/due.ts";
+import { behind, microsOf, pageOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -38,31 +40,52 @@ order by i.created_at, i.kind, i.key`,
  * Runs with an item whose next look is due, and ending runs with nothing left that nobody has ended yet. One row an item:
  * grouped by run, a half that its limit has cut would be passed over by the position of the other half.
  */
-const DUE = readStatement(
-  "items.due",
-  `
-select i.tenant_id, i.run_id, ${microsOf("i.due_at")}
+const DUE = {
+  page: readStatement(
+    "items.due",
+    `
+select i.tenant_id, i.run_id, run.status, run.open_items, ${microsOf("i.due_at")}
 from (
   (select i.tenant_id, i.run_id, i.next_look_at as due_at
   from ghouls.containment_items i
-  where i.acknowledged_at is null and i.next_look_at <= ghouls.clock() and ${behind("i.next_look_at", "i.run_id", 2)}
+  where i.acknowledged_at is null and i.next_look_at <= ghouls.clock() and ${inPage("i.next_look_at")}
+    and ${behind("i.next_look_at", "i.run_id", 2)}
   order by i.next_look_at, i.run_id
   limit $1)
   union all
   (select run.tenant_id, run.run_id, run.created_at
   from ghouls.runs run
-  where run.status in (${sqlStates(ENDING_RUN)}) and run.open_items = 0
-    and (run.quarantined_at is null or run.status = 'CANCELLING')
-    and not exists (
-      select from ghouls.deliveries d
-      where d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.status = 'CLAIMED')
-    and ${behind("run.created_at", "run.run_id", 2)}
+  where ${endable("run")} and ${inPage("run.created_at")} and ${behind("run.created_at", "run.run_id", 2)}
   order by run.created_at, run.run_id
   limit $1)
 ) as i
+join ghouls.runs run on run.tenant_id = i.tenant_id and run.run_id = i.run_id
 order by i.due_at, i.run_id
 limit $1`,
-);
+  ),
+  named: readStatement(
+    "items.due-named",
+    `
+select run.tenant_id, run.run_id, run.status, run.open_items, ${microsOf("run.created_at")}
+from ghouls.runs run
+where run.run_id = any($2::uuid[]) and (${endable("run")}
+  or exists (
+    select from ghouls.containment_items i
+    where i.tenant_id = run.tenant_id and i.run_id = run.run_id and i.acknowledged_at is null
+      and i.next_look_at <= ghouls.clock()))
+order by run.run_id
+limit $1`,
+  ),
+};
+
+/** An ending run with nothing left, and no claim that may still add to it. */
+function endable(run: string): string {
+  return `${run}.status in (${sqlStates(ENDING_RUN)}) and ${run}.open_items = 0
+    and (${run}.quarantined_at is null or ${run}.status = 'CANCELLING')
+    and not exists (
+      select from ghouls.deliveries d
+      where d.tenant_id = ${run}.tenant_id and d.run_id = ${run}.run_id and d.status = 'CLAIMED')`;
+}
 
 /** Workers whose time is over and children that have ended are acknowledged; what is not goes to a later look. */
 const ACKNOWLEDGE_OVER = writeStatement(
@@ -215,16 +238,20 @@ export async function readItems(executor: Executor, key: RunKey): Promise<Contai
   });
 }
 
-/** A page of runs with items that are due for a look, the longest due first, behind the page before. Spans tenants. */
-export async function readDueItems(
-  executor: Executor,
-  limit: number,
-  after?: Position,
-): Promise<PassPage<RunKey>> {
-  const rowsDue = await executor.run(DUE, [limit, ...positionOf(after)]);
-  const { found, next } = pageOf(rowsDue, limit, (row) => ({
+/** A run whose containment is due for a look. */
+export interface DueContainment extends RunKey {
+  readonly runStatus: RunStatus;
+  readonly openItems: number;
+}
+
+/** Runs with items that are due for a look, the longest due first. They are their own owners. Spans tenants. */
+export async function readDueItems(executor: Executor, look: DueLook): Promise<PassPage<DueContainment>> {
+  const rowsDue = await runDue(executor, DUE, look);
+  const { found, next } = pageOf(rowsDue, look.limit, (row) => ({
     tenantId: rows(row).text("tenant_id"),
     runId: rows(row).text("run_id"),
+    runStatus: rows(row).text("status") as RunStatus,
+    openItems: rows(row).number("open_items"),
   }));
   return { found: [...new Map(found.map((key) => [key.runId, key])).values()], next };
 }
@@ -238,6 +265,8 @@ export interface Contained {
   readonly needsWord: boolean;
   /** Whether children of it have not ended. */
   readonly children: boolean;
+  /** Whether anything of it has moved, but for the time of its next look. */
+  readonly moved: boolean;
 }
 
 /** Whether any item of a run, which is locked, could be acknowledged without a word. */
@@ -255,20 +284,30 @@ export async function containRun(
   database: Database,
   key: RunKey,
   maxContainDeliveries: number,
+  repair?: RepairNote,
 ): Promise<Contained> {
   const id = [key.tenantId, key.runId];
   return database.transaction("items.contain", async (transaction) => {
     await lockRuns(transaction, [key]);
-    await acknowledgeOver(transaction, key);
+    const over = await acknowledgeOver(transaction, key);
     const ended = await endRunIfContained(transaction, key);
-    if (ended !== null) return { ended, contain: false, needsWord: false, children: false };
+    const note = async (after: string) => {
+      if (repair !== undefined) await recordRepair(transaction, key, { ...repair, after });
+    };
+    if (ended !== null) {
+      await note(ended);
+      return { ended, contain: false, needsWord: false, children: false, moved: true };
+    }
     const made = await transaction.run(CONTAIN, [...id, maxContainDeliveries]);
+    const [delivery] = made.map((row) => `contain delivery ${rows(row).number("seq")}`);
+    if (over || delivery !== undefined) await note(delivery ?? "items acknowledged");
     const later = await transaction.run(LOOK_LATER, [...id, maxContainDeliveries]);
     return {
       ended,
       contain: made.length === 1,
       needsWord: made.length === 0 && later.some((row) => row["needs_word"] === true),
       children: later.some((row) => row["kind"] === "child"),
+      moved: over || made.length === 1,
     };
   });
 }

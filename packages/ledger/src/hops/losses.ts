@@ -2,9 +2,11 @@ import { ENDING_RUN, sqlStates, type Claim, type OnWorkerLoss, type RunStatus } 
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns } from "../containment/endings.ts";
 import { EFFECT_KEY } from "../sql/effect-key.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { recordRepairs, type RepairNote } from "../reconciler/repairs.ts";
+import { dueStatements, runDue, type DueLook } from "../sql/due.ts";
+import { microsOf, pageOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
-import { readStatement, writeStatement } from "../sql/statement.ts";
+import { writeStatement } from "../sql/statement.ts";
 
 /** A claim whose lease has lapsed: nobody has heard of its worker for that long. */
 export interface LapsedClaim extends Claim {
@@ -14,17 +16,15 @@ export interface LapsedClaim extends Claim {
   readonly worker: string;
 }
 
-const LAPSED = readStatement(
+const LAPSED = dueStatements(
   "deliveries.lapsed",
-  `
+  { time: "d.lease_until", id: "d.run_id", owner: "d.run_id", column: "run_id" },
+  (due) => `
 select d.tenant_id, d.run_id, d.seq, d.token, d.claimed_by, run.status, run.on_worker_loss, run.losses,
   ${microsOf("d.lease_until")}
 from ghouls.deliveries d
 join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
-where d.status = 'CLAIMED' and d.lease_until < ghouls.clock() and ($2::uuid[] is null or d.run_id = any($2::uuid[]))
-  and ${behind("d.lease_until", "d.run_id", 3)}
-order by d.lease_until, d.run_id
-limit $1`,
+where d.status = 'CLAIMED' and d.lease_until < ghouls.clock() and ${due}`,
 );
 
 const SETTLE_LOST = writeStatement(
@@ -120,20 +120,10 @@ export interface LossSettings {
   readonly publisherGraceSeconds: number;
 }
 
-/**
- * A page of claims whose lease has lapsed, the longest first, behind the page before; of these runs only where runs are
- * given. Spans tenants.
- */
-export async function readLapsedClaims(
-  executor: Executor,
-  limit: number,
-  {
-    after,
-    runIds = null,
-  }: { readonly after?: Position | undefined; readonly runIds?: readonly string[] | null } = {},
-): Promise<PassPage<LapsedClaim>> {
-  const found = await executor.run(LAPSED, [limit, runIds, ...positionOf(after)]);
-  return pageOf(found, limit, (row) => {
+/** Claims whose lease has lapsed, the longest first. Their owners are their runs. Spans tenants. */
+export async function readLapsedClaims(executor: Executor, look: DueLook): Promise<PassPage<LapsedClaim>> {
+  const found = await runDue(executor, LAPSED, look);
+  return pageOf(found, look.limit, (row) => {
     const r = rows(row);
     return {
       tenantId: r.text("tenant_id"),
@@ -155,7 +145,12 @@ export async function readLapsedClaims(
  */
 export async function settleLostClaims(
   database: Database,
-  claims: readonly (Claim & { readonly errorText: string; readonly errorDigest: string })[],
+  claims: readonly (Claim & {
+    readonly errorText: string;
+    readonly errorDigest: string;
+    /** Where it is a repair of the reconciler. */
+    readonly repair?: RepairNote;
+  })[],
   settings: LossSettings,
 ): Promise<JudgedLoss[]> {
   if (claims.length === 0) return [];
@@ -172,7 +167,7 @@ export async function settleLostClaims(
       settings.actsMarginSeconds,
       settings.publisherGraceSeconds,
     ]);
-    return found.map((row) => {
+    const judged = found.map((row) => {
       const r = rows(row);
       return {
         tenantId: r.text("tenant_id"),
@@ -182,5 +177,11 @@ export async function settleLostClaims(
         queue: r.text("queue"),
       };
     });
+    const notes = new Map(claims.map(({ runId, repair }) => [runId, repair]));
+    await recordRepairs(transaction, judged, ({ runId, status, enqueueSeq }) => {
+      const note = notes.get(runId);
+      return note && { ...note, after: status === "QUEUED" ? `QUEUED, delivery ${enqueueSeq}` : status };
+    });
+    return judged;
   });
 }

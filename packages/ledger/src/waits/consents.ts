@@ -8,8 +8,9 @@ import {
 } from "@ghouls/core";
 import type { Database, Executor, Row } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
 import { microsOf } from "../sql/keyset.ts";
-import { resumeIfClosed, type Resumption } from "./resumptions.ts";
+import { resumedAs, resumeIfClosed, type Resumption } from "./resumptions.ts";
 import {
   newestOf,
   olderThan,
@@ -141,7 +142,12 @@ export async function decideConsent(
   database: Database,
   key: { readonly tenantId: string; readonly consentId: string },
   word: DecisionWord & { readonly commentText: string | null; readonly commentDigest: string | null },
-  settings: { readonly publisherGraceSeconds: number; readonly asSource?: boolean },
+  settings: {
+    readonly publisherGraceSeconds: number;
+    readonly asSource?: boolean;
+    /** Where it is a repair of the reconciler. */
+    readonly repair?: RepairNote;
+  },
 ): Promise<DecideAnswer | null> {
   const consent = await readConsent(database, key);
   if (consent === null) return null;
@@ -183,6 +189,10 @@ export async function decideConsent(
       ? await resumeIfClosed(transaction, consent, settings.publisherGraceSeconds)
       : null;
     const after = moves ? ((await readConsent(transaction, key)) ?? consent) : consent;
+    if (moves && settings.repair !== undefined) {
+      const [became, back] = [after.status, resumption === null ? "" : `, run ${resumedAs(resumption)}`];
+      await recordRepair(transaction, consent, { ...settings.repair, after: `${became}${back}` });
+    }
     return {
       judgement,
       consent: { ...after, status: moves ? after.status : (r.text("status") as ConsentStatus) },

@@ -1,9 +1,11 @@
 import { sourcesOf, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns, type RunKey } from "../containment/endings.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
+import { dueStatements, runDue, type DueLook } from "../sql/due.ts";
+import { microsOf, pageOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
-import { readStatement, writeStatement } from "../sql/statement.ts";
+import { writeStatement } from "../sql/statement.ts";
 import { takenAway } from "../sql/taken-away.ts";
 
 /** The states that a deadline ends: RUNNING is fenced, and what waits is closed. */
@@ -24,15 +26,14 @@ export interface OverdueRun extends RunKey {
   readonly deadlineAt: Date;
 }
 
-const OVERDUE = readStatement(
+const OVERDUE = dueStatements(
   "runs.overdue",
-  `
+  { time: "run.deadline_at", id: "run.run_id", owner: "run.run_id", column: "run_id" },
+  (due) => `
 select run.tenant_id, run.run_id, run.status, run.deadline_at, ${microsOf("run.deadline_at")}
 from ghouls.runs run
 where run.deadline_at <= ghouls.clock() and run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null
-  and ${NOT_HELD} and ${behind("run.deadline_at", "run.run_id", 2)}
-order by run.deadline_at, run.run_id
-limit $1`,
+  and ${NOT_HELD} and ${due}`,
 );
 
 /** The second statement of its transaction: deliveries and intents may be new. */
@@ -54,14 +55,10 @@ where run.tenant_id = r.tenant_id and run.run_id = r.run_id and (select count(*)
 returning run.status`,
 );
 
-/** A page of runs whose deadline has passed, the longest first, behind the page before. Spans tenants. */
-export async function readOverdueRuns(
-  executor: Executor,
-  limit: number,
-  after?: Position,
-): Promise<PassPage<OverdueRun>> {
-  const found = await executor.run(OVERDUE, [limit, ...positionOf(after)]);
-  return pageOf(found, limit, (row) => {
+/** Runs whose deadline has passed, the longest first. They are their own owners. Spans tenants. */
+export async function readOverdueRuns(executor: Executor, look: DueLook): Promise<PassPage<OverdueRun>> {
+  const found = await runDue(executor, OVERDUE, look);
+  return pageOf(found, look.limit, (row) => {
     const r = rows(row);
     return {
       tenantId: r.text("tenant_id"),
@@ -80,12 +77,15 @@ export async function failOverdueRun(
   database: Database,
   run: RunKey & { readonly errorText: string; readonly errorDigest: string },
   actsMarginSeconds: number,
+  repair?: RepairNote,
 ): Promise<RunStatus | null> {
   return database.transaction("runs.fail-overdue", async (transaction) => {
     await lockRuns(transaction, [run]);
     const { tenantId, runId, errorText, errorDigest } = run;
     const [row] = await transaction.run(FAIL, [tenantId, runId, errorText, errorDigest, actsMarginSeconds]);
     if (row === undefined) return null;
-    return (await endRunIfContained(transaction, run)) ?? (rows(row).text("status") as RunStatus);
+    const status = (await endRunIfContained(transaction, run)) ?? (rows(row).text("status") as RunStatus);
+    if (repair !== undefined) await recordRepair(transaction, run, { ...repair, after: status });
+    return status;
   });
 }

@@ -15,7 +15,9 @@ import {
 } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { lockRuns, type RunKey } from "../containment/endings.ts";
-import { behind, microsOf, pageOf, positionOf, type PassPage, type Position } from "../sql/keyset.ts";
+import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
+import { dueStatements, runDue, type DueLook } from "../sql/due.ts";
+import { microsOf, pageOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
@@ -166,17 +168,16 @@ where a.arm_id = $1`,
 );
 
 /** Arms whose time is over, of runs that stand in a wait. */
-const DUE = readStatement(
+const DUE = dueStatements(
   "arms.due",
-  `
-select a.tenant_id, a.run_id, a.arm_id, extract(epoch from ghouls.clock() - a.due_at)::double precision as late,
+  { time: "a.due_at", id: "a.run_id", owner: "a.run_id", column: "run_id" },
+  (due) => `
+select a.tenant_id, a.run_id, a.arm_id, run.status, extract(epoch from ghouls.clock() - a.due_at)::double precision as late,
   ${microsOf("a.due_at")}
 from ghouls.arms a
 join ghouls.runs run on run.tenant_id = a.tenant_id and run.run_id = a.run_id
 where a.closed_at is null and a.due_at <= ghouls.clock() and run.status in (${sqlStates(PARKED_STATES)})
-  and run.quarantined_at is null and ${behind("a.due_at", "a.run_id", 2)}
-order by a.due_at, a.run_id
-limit $1`,
+  and run.quarantined_at is null and ${due}`,
 );
 
 /** The delivery that brings a run back. */
@@ -188,6 +189,7 @@ export interface Resumption extends RunKey {
 /** A run with an arm whose time is over. */
 export interface DueArm extends RunKey {
   readonly armId: string;
+  readonly runStatus: RunStatus;
   /** Seconds since its time was over. */
   readonly lateSeconds: number;
 }
@@ -250,11 +252,20 @@ export async function resumeRun(
   database: Database,
   key: RunKey,
   publisherGraceSeconds: number,
+  repair?: RepairNote,
 ): Promise<Resumption | null> {
   return database.transaction("runs.resume", async (transaction) => {
     if ((await lockRuns(transaction, [key])).size === 0) return null;
-    return resumeIfClosed(transaction, key, publisherGraceSeconds);
+    const resumption = await resumeIfClosed(transaction, key, publisherGraceSeconds);
+    if (resumption !== null && repair !== undefined)
+      await recordRepair(transaction, key, { ...repair, after: resumedAs(resumption) });
+    return resumption;
   });
+}
+
+/** What a row of repairs says of a run that was brought back. */
+export function resumedAs({ enqueueSeq }: Resumption): string {
+  return `QUEUED, delivery ${enqueueSeq}`;
 }
 
 /** The run that an arm belongs to, and when its time is over; null where there is no such arm. A system statement. */
@@ -273,19 +284,16 @@ export async function readRunOfArm(
   };
 }
 
-/** A page of arms whose time is over, the longest first, behind the page before. Spans tenants. */
-export async function readDueArms(
-  executor: Executor,
-  limit: number,
-  after?: Position,
-): Promise<PassPage<DueArm>> {
-  const found = await executor.run(DUE, [limit, ...positionOf(after)]);
-  return pageOf(found, limit, (row) => {
+/** Arms whose time is over, the longest first. Their owners are their runs. Spans tenants. */
+export async function readDueArms(executor: Executor, look: DueLook): Promise<PassPage<DueArm>> {
+  const found = await runDue(executor, DUE, look);
+  return pageOf(found, look.limit, (row) => {
     const r = rows(row);
     return {
       tenantId: r.text("tenant_id"),
       runId: r.text("run_id"),
       armId: r.text("arm_id"),
+      runStatus: r.text("status") as RunStatus,
       lateSeconds: r.number("late"),
     };
   });

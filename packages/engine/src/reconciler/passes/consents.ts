@@ -1,5 +1,4 @@
 import {
-  describeFailure,
   readSourceAnswer,
   sha256,
   type Codec,
@@ -7,10 +6,10 @@ import {
   type FaultInjector,
   type Logger,
 } from "@ghouls/core";
-import type { Ledger, Position, StoredConsent } from "@ghouls/ledger";
+import type { Ledger, RepairNote, StoredConsent } from "@ghouls/ledger";
 import type { Publisher } from "../../admission/publisher.ts";
 import { answerWithin } from "../../patience.ts";
-import type { Page } from "../pages.ts";
+import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass, type Turn } from "../pass.ts";
 
 export interface ConsentsPassOptions {
   readonly ledger: Pick<Ledger, "consents">;
@@ -20,16 +19,10 @@ export interface ConsentsPassOptions {
   readonly decisionSources: Readonly<Record<string, DecisionSource>>;
   readonly faults: FaultInjector;
   readonly log: Logger;
-  /** Consents of one page. */
-  readonly pageSize: number;
-  readonly settings: { readonly publisherGraceSeconds: number; readonly ownerDeadlineMs: number };
+  readonly settings: { readonly publisherGraceSeconds: number };
 }
 
-export interface ConsentCounts {
-  readonly due: number;
-  readonly decided: number;
-  readonly failed: number;
-}
+type Due = StoredConsent & Owner & { readonly looks: number };
 
 /** Seconds until a source that does not know yet is asked again: 30 s, doubling to an hour. */
 function nextLookSeconds(looks: number): number {
@@ -37,40 +30,36 @@ function nextLookSeconds(looks: number): number {
 }
 
 /**
- * One page of consent re-admission: asks the sources of consents that somebody else decides. Each has one deadline over its
- * answer; one that does not answer keeps its consent PENDING and is asked again later, and lets the others go on.
+ * Consent re-admission: asks the sources of consents that somebody else decides. One that does not answer within its turn keeps
+ * its consent PENDING, and is asked again later.
  */
-export async function lookUpConsents(
-  options: ConsentsPassOptions,
-  after?: Position,
-): Promise<Page<ConsentCounts>> {
-  const { ledger, faults, log } = options;
-  const { found: due, next } = await ledger.consents.toLookUp(options.pageSize, after);
-  if (due.length > 0) await faults("consents.after-select", `${due.length} due`);
-  const outcomes = await Promise.all(
-    due.map(async (consent) => {
-      try {
-        // First, so that a source that fails takes no turn of the others.
-        await ledger.consents.postponeLookUp(consent, nextLookSeconds(consent.looks));
-        return await lookUp(consent, options);
-      } catch (error) {
-        log.warn("a decision source could not be asked", {
-          runId: consent.runId,
-          source: consent.source,
-          error: describeFailure(error).message.slice(0, 200),
-        });
-        return "failed" as const;
-      }
+export function consentsPass(options: ConsentsPassOptions): Pass<Due> {
+  const { ledger } = options;
+  const pass: Pass<Due> = {
+    name: "consents",
+    asks: true,
+    find: async (look) => ownedBy(await ledger.consents.toLookUp(look), ({ consentId }) => consentId),
+    describe: ({ source, status }) => ({
+      rule: `its decision source is to be asked: ${source ?? "none"}`,
+      before: status,
     }),
-  );
-  const count = (outcome: string) => outcomes.filter((one) => one === outcome).length;
-  return { counts: { due: due.length, decided: count("decided"), failed: count("failed") }, next };
+    repair: async ([due], turn) => {
+      if (due === undefined) return [];
+      // First, so that a source that fails takes no turn of the others, and several reconcilers ask it once.
+      if (!(await ledger.consents.postponeLookUp(due, nextLookSeconds(due.looks)))) return [LEFT];
+      return [await lookUp(due, { options, turn, repair: noteOf(pass, due) })];
+    },
+  };
+  return pass;
 }
 
-async function lookUp(
-  consent: StoredConsent,
-  options: ConsentsPassOptions,
-): Promise<"decided" | "pending" | "late"> {
+interface LookUp {
+  readonly options: ConsentsPassOptions;
+  readonly turn: Turn;
+  readonly repair: RepairNote;
+}
+
+async function lookUp(consent: Due, { options, turn, repair }: LookUp): Promise<Outcome> {
   const { ledger, publisher, codec, faults, log, settings } = options;
   const name = consent.source ?? "";
   const source = Object.hasOwn(options.decisionSources, name) ? options.decisionSources[name] : undefined;
@@ -79,15 +68,10 @@ async function lookUp(
   const request = JSON.parse(await codec.decode(requestText, { tenantId, runId, kind: "consent" })) as {
     detail: unknown;
   };
-  const abort = new AbortController();
-  const answer = readSourceAnswer(
-    await answerWithin(
-      source.lookUp({ tenantId, runId, consentId, title, digest, detail: request.detail }, abort.signal),
-      settings.ownerDeadlineMs,
-    ).finally(() => abort.abort()),
-  );
+  const question = { tenantId, runId, consentId, title, digest, detail: request.detail };
+  const answer = readSourceAnswer(await answerWithin(source.lookUp(question, turn.signal), turn.withinMs()));
   await faults("consents.after-look", consentId);
-  if (answer.outcome === "pending") return "pending";
+  if (answer.outcome === "pending") return LEFT;
   const comment = answer.comment ?? null;
   const commentText =
     comment === null ? null : await codec.encode(comment, { tenantId, runId, kind: "comment" });
@@ -101,17 +85,17 @@ async function lookUp(
       commentText,
       commentDigest: commentText === null ? null : sha256(commentText),
     },
-    { publisherGraceSeconds: settings.publisherGraceSeconds, asSource: true },
+    { publisherGraceSeconds: settings.publisherGraceSeconds, asSource: true, repair },
   );
-  if (decided === null) return "pending";
+  if (decided === null) return LEFT;
   // Also where its word came after the consent's time: that is over, which brings the run back.
   if (decided.resumption !== null) await publisher.publish(decided.resumption);
   const { outcome } = answer;
   if (decided.judgement.kind !== "counts") {
     const { status } = decided.consent;
     log.info("a decision source was late", { runId, source: name, outcome, status });
-    return "late";
+    return decided.judgement.kind === "expired" ? REPAIRED : LEFT;
   }
   log.info("a decision source has decided a consent", { runId, source: name, outcome });
-  return "decided";
+  return REPAIRED;
 }

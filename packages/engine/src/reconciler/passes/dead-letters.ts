@@ -13,12 +13,16 @@ import { LEFT, REPAIRED, type Look, type Outcome, type Owner, type Pass } from "
 
 export interface DeadLettersOptions {
   readonly ledger: Pick<Ledger, "deliveries" | "deadLetters">;
-  /** The dead-letter queues, by the names of their queues in the configuration. */
-  readonly deadLetters: Pick<QueuePort, "receive" | "changeVisibility" | "delete">;
-  /** Names of the queues whose dead-letter queues are known here. */
-  readonly deadLetterQueues: readonly string[];
+  /** Undefined where no dead-letter queue is known here. */
+  readonly deadLetters?: DeadLetterQueues | undefined;
   readonly faults: FaultInjector;
   readonly log: Logger;
+}
+
+/** Dead-letter queues, by the names of their queues in the configuration. */
+export interface DeadLetterQueues {
+  readonly queue: Pick<QueuePort, "receive" | "changeVisibility" | "delete">;
+  readonly names: readonly string[];
 }
 
 /** A message of a dead-letter queue, and what becomes of it. */
@@ -59,11 +63,12 @@ function ruleOf(letter: DeadLetter): string {
 
 /** A message has no cursor: what was received is hidden for a while, and the next look gets others. */
 async function find(look: Look, options: DeadLettersOptions) {
-  const { ledger, deadLetterQueues, faults } = options;
+  const { ledger, deadLetters } = options;
   const found: DueLetter[] = [];
-  for (const queue of look.owners === undefined ? deadLetterQueues : []) {
+  if (deadLetters === undefined || look.owners !== undefined) return { found, next: undefined };
+  for (const queue of deadLetters.names) {
     if (found.length >= look.limit) break;
-    const messages = await receive(queue, look.limit - found.length, options);
+    const messages = await receive(queue, look.limit - found.length, deadLetters);
     const refs = messages.flatMap(({ body }) => parseMessage(body) ?? []);
     const rows = refs.length === 0 ? new Map() : await ledger.deliveries.unclaimed(refs);
     for (const message of messages) {
@@ -76,7 +81,6 @@ async function find(look: Look, options: DeadLettersOptions) {
       found.push({ tenantId: "", runId, owner: message.messageId, queue, message, letter });
     }
   }
-  if (found.length > 0) await faults("dead-letters.after-select", `${found.length} letters`);
   await ledger.deadLetters.forget();
   return { found, next: undefined };
 }
@@ -84,12 +88,12 @@ async function find(look: Look, options: DeadLettersOptions) {
 async function receive(
   queue: string,
   limit: number,
-  { deadLetters }: DeadLettersOptions,
+  deadLetters: DeadLetterQueues,
 ): Promise<ReceivedMessage[]> {
   const messages: ReceivedMessage[] = [];
   while (messages.length < limit) {
     const max = Math.min(RECEIVE, limit - messages.length);
-    const received = await deadLetters.receive(queue, {
+    const received = await deadLetters.queue.receive(queue, {
       max,
       waitSeconds: 0,
       visibilitySeconds: LOOKED_AT_SECONDS,
@@ -104,6 +108,7 @@ async function receive(
 async function settle(due: DueLetter, options: DeadLettersOptions): Promise<Outcome> {
   const { ledger, deadLetters, faults, log } = options;
   const { queue, message, letter } = due;
+  if (deadLetters === undefined) return LEFT;
   const { messageId, receiptHandle, body } = message;
   if (letter.kind === "keep") {
     const { reason } = letter;
@@ -117,12 +122,12 @@ async function settle(due: DueLetter, options: DeadLettersOptions): Promise<Outc
         bytes,
       });
     // People and alarms see it again at once.
-    await deadLetters.changeVisibility(queue, receiptHandle, 0);
+    await deadLetters.queue.changeVisibility(queue, receiptHandle, 0);
     return LEFT;
   }
   const repaired = letter.kind === "republish" && (await ledger.deadLetters.republish(letter.ref));
   await faults("dead-letters.after-repair", messageId);
-  await deadLetters.delete(queue, receiptHandle);
+  await deadLetters.queue.delete(queue, receiptHandle);
   log.info("a dead letter was reconciled", {
     queue,
     messageId,

@@ -1,75 +1,123 @@
-import { MAX_MISSES, describeFailure, judgeAnswer, nextAct, type JobAnswer, type JobRef } from "@ghouls/core";
-import type { Attempt, Ledger, Position } from "@ghouls/ledger";
+import {
+  MAX_MISSES,
+  describeFailure,
+  judgeAnswer,
+  nextAct,
+  type JobAnswer,
+  type JobRef,
+  errorInLog,
+} from "@ghouls/core";
+import type { Attempt, Ledger, RepairNote } from "@ghouls/ledger";
 import { askedOf, secondsToNextLook } from "../../delegation/asked.ts";
 import { follow, recordAnswer } from "../../delegation/record.ts";
 import { ask, executorOf, isOfAttempt, submitJob, type SubmitDeps } from "../../delegation/submit.ts";
-import type { Page } from "../pages.ts";
-
-interface Turn extends DelegatesOptions {
-  /** What this attempt may still take, in milliseconds: one deadline over its questions and its submission. */
-  readonly withinMs: () => number;
-}
+import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass } from "../pass.ts";
 
 export interface DelegatesOptions extends SubmitDeps {
-  readonly ledger: Pick<Ledger, "attempts" | "runs">;
-  /** Attempts of one page. */
-  readonly pageSize: number;
+  readonly ledger: Pick<Ledger, "attempts">;
+  /** What remains of the invocation, in milliseconds. */
   readonly remainingMs: () => number;
 }
 
-export interface DelegateCounts {
-  readonly due: number;
-  readonly submitted: number;
-  readonly ended: number;
-  readonly failed: number;
+/** The turn of one attempt. */
+interface Turn extends DelegatesOptions {
+  /** What it may still take, in milliseconds: one deadline over its questions and its submission. */
+  readonly withinMs: () => number;
 }
 
-type Looked = "submitted" | "ended" | "open" | "failed";
+type Due = Attempt & Owner;
+
+/** Whether a service has answered what it was asked. */
+type Looked = "answered" | "silent";
 
 /**
- * One page of delegate repair: submits what its worker did not, asks services about jobs, cancels what nobody wants any
- * more, and leaves what nobody knows to a person. Each attempt has one deadline over its questions; one whose service does
- * not answer takes no other's turn.
+ * Delegate repair: submits what its worker did not, asks services about jobs, cancels what nobody wants any more, and leaves what
+ * nobody knows to a person.
  */
-export async function lookAfterJobs(
-  options: DelegatesOptions,
-  after?: Position,
-): Promise<Page<DelegateCounts>> {
-  const { ledger, faults, pageSize } = options;
-  const { found: due, next } = await ledger.attempts.due(pageSize, after);
-  if (due.length > 0) await faults("delegates.after-select", `${due.length} due`);
-  const looked = await Promise.all(due.map((attempt) => lookAt(attempt, options)));
-  const count = (what: Looked) => looked.filter((one) => one === what).length;
-  const counts = { submitted: count("submitted"), ended: count("ended"), failed: count("failed") };
-  return { counts: { due: due.length, ...counts }, next };
+export function delegatesPass(options: DelegatesOptions): Pass<Due> {
+  const { ledger } = options;
+  const pass: Pass<Due> = {
+    name: "delegates",
+    asks: true,
+    find: async (look) => ownedBy(await ledger.attempts.due(look), ({ attemptId }) => attemptId),
+    describe: (due) => ({
+      rule: due.heartLapsed ? "its heartbeat has lapsed: lookUp" : `its job is due: ${nextAct(askedOf(due))}`,
+      before: due.status,
+    }),
+    repair: async ([due], turn) =>
+      due === undefined ? [] : [await lookAt(due, turn.withinMs, options, noteOf(pass, due))],
+  };
+  return pass;
 }
 
-async function lookAt(attempt: Attempt, options: DelegatesOptions): Promise<Looked> {
+async function lookAt(
+  attempt: Attempt,
+  withinMs: () => number,
+  options: DelegatesOptions,
+  repair: RepairNote,
+): Promise<Outcome> {
   const { runId, attemptId, service } = attempt;
-  const { clock, settings } = options;
-  const until = clock.monotonicMs() + settings.ownerDeadlineMs;
+  const { ledger, moved } = noting(options.ledger, attempt, repair);
+  const turn = { ...options, ledger, withinMs };
   try {
-    const looked = await act(attempt, { ...options, withinMs: () => until - clock.monotonicMs() });
+    const looked = await act(attempt, turn);
     await options.faults("delegates.after-look", attemptId);
-    return looked;
+    // A service that does not answer counts as a failure, whatever was written of that.
+    if (looked === "silent") return { kind: "failed", reason: `${service} did not answer` };
+    return moved() ? REPAIRED : LEFT;
   } catch (error) {
     const message = describeFailure(error).message.slice(0, 300);
-    options.log.warn("a job could not be looked after", { runId, attemptId, service, error: message });
-    if (isOfAttempt(error)) await askForAPerson(attempt, message, options);
-    return "failed";
+    options.log.warn("a job could not be looked after", {
+      runId,
+      attemptId,
+      service,
+      error: errorInLog(error),
+    });
+    if (!isOfAttempt(error)) return { kind: "failed", reason: message };
+    // Its own row counts how often, and says when it is looked at again.
+    return { kind: "failed", reason: message, ownTime: await askForAPerson(attempt, message, turn) };
   }
+}
+
+/** The ledger's attempts with a row of repairs in each commit that moves this one, and whether any has. */
+function noting(
+  { attempts }: Pick<Ledger, "attempts">,
+  attempt: Attempt,
+  repair: RepairNote,
+): { readonly ledger: Pick<Ledger, "attempts">; readonly moved: () => boolean } {
+  let moved = false;
+  const ledger: Pick<Ledger, "attempts"> = {
+    attempts: {
+      ...attempts,
+      change: async (key, decide, settings, audit) => {
+        const changed = await attempts.change(key, decide, { ...settings, repair }, audit);
+        moved ||= changed !== null && changed.status !== attempt.status;
+        return changed;
+      },
+      claimSubmission: async (key, settings) => {
+        const claimed = await attempts.claimSubmission(key, { ...settings, repair });
+        moved ||= claimed;
+        return claimed;
+      },
+      askToCancel: (key, reason) => attempts.askToCancel(key, reason, repair),
+    },
+  };
+  return { ledger, moved: () => moved };
 }
 
 async function act(found: Attempt, options: Turn): Promise<Looked> {
   const attempt = found.heartLapsed ? await withoutHeartbeat(found, options) : found;
-  if (attempt === undefined) return "open";
+  if (attempt === undefined) return "answered";
   switch (nextAct(askedOf(attempt))) {
     case "drop":
-      return ended(await record(attempt, { state: "cancelled" }, options));
+      await record(attempt, { state: "cancelled" }, options);
+      return "answered";
     case "submit":
-      return (await submit(attempt, options)) ? "submitted" : "open";
+      await submit(attempt, options);
+      return "answered";
     case "wait":
-      return ended(await waitOn(attempt, options));
+      await waitOn(attempt, options);
+      return "answered";
     case "lookUp":
       return settle(attempt, await question("lookUp", attempt, options), options);
     case "cancel":
@@ -140,17 +188,18 @@ async function cancel(attempt: Attempt, options: Turn): Promise<JobAnswer | unde
 }
 
 async function settle(attempt: Attempt, answer: JobAnswer | undefined, options: Turn): Promise<Looked> {
-  if (answer === undefined) return "open";
-  if (judgeAnswer(askedOf(attempt), answer).kind === "resubmit")
-    return (await submit(attempt, options)) ? "submitted" : "open";
-  const looked = ended(await record(attempt, answer, options));
-  // A service that does not answer counts as a failure: its page takes half of the pass's time, and no more.
-  return answer.state === "unknown" ? "failed" : looked;
+  if (answer === undefined) return "answered";
+  if (judgeAnswer(askedOf(attempt), answer).kind === "resubmit") {
+    await submit(attempt, options);
+    return "answered";
+  }
+  await record(attempt, answer, options);
+  return answer.state === "unknown" ? "silent" : "answered";
 }
 
 /** What a pass sends must have been sent before its invocation ends. */
-async function submit(attempt: Attempt, options: Turn): Promise<boolean> {
-  return (await submitJob(attempt, options, options.remainingMs, options.withinMs)) !== null;
+async function submit(attempt: Attempt, options: Turn): Promise<void> {
+  await submitJob(attempt, options, options.remainingMs, options.withinMs);
 }
 
 function record(attempt: Attempt, answer: JobAnswer, options: DelegatesOptions) {
@@ -170,16 +219,12 @@ async function question(kind: "lookUp" | "cancel", attempt: Attempt, options: Tu
   return answer;
 }
 
-function ended(changed: { readonly status: string } | null): Looked {
-  return changed !== null && ["SUCCEEDED", "FAILED", "CANCELLED"].includes(changed.status) ? "ended" : "open";
-}
-
 /**
  * The executor that was meant is not there, or the request cannot be read: nothing is asked of anybody else. A build of before
  * or after may have it, so that one time says little; after several a person is asked for. What was sent is known to nobody
  * then, once nothing of it is on its way: an operator can settle it.
  */
-async function askForAPerson(attempt: Attempt, why: string, options: DelegatesOptions): Promise<void> {
+async function askForAPerson(attempt: Attempt, why: string, options: DelegatesOptions): Promise<boolean> {
   const { ledger, settings, log } = options;
   const { status, token } = attempt;
   const patient = attempt.misses + 1 < MAX_MISSES;
@@ -203,12 +248,14 @@ async function askForAPerson(attempt: Attempt, why: string, options: DelegatesOp
       settings,
     );
     await follow(attempt, changed, options);
+    return true;
   } catch (error) {
     // It is as due as before.
     log.warn("a person could not be asked for", {
       runId: attempt.runId,
-      error: describeFailure(error).message,
+      error: errorInLog(error),
     });
+    return false;
   }
 }
 

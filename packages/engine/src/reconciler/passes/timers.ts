@@ -1,45 +1,44 @@
-import type { FaultInjector, Logger } from "@ghouls/core";
-import type { Ledger, Position } from "@ghouls/ledger";
+import type { FaultInjector, Logger, Metrics } from "@ghouls/core";
+import type { DueArm, Ledger } from "@ghouls/ledger";
 import type { Publisher } from "../../admission/publisher.ts";
-import type { Page } from "../pages.ts";
+import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass } from "../pass.ts";
 
 export interface TimersOptions {
   readonly ledger: Pick<Ledger, "arms" | "runs">;
   readonly publisher: Pick<Publisher, "publish">;
   readonly faults: FaultInjector;
+  readonly metrics: Metrics;
   readonly log: Logger;
-  /** Arms of one page. */
-  readonly pageSize: number;
   readonly settings: { readonly publisherGraceSeconds: number };
 }
 
-export interface TimerCounts {
-  readonly due: number;
-  readonly resumed: number;
-  readonly failed: number;
-}
+type Due = DueArm & Owner;
 
 /**
- * One page of timers: sleeps, timeouts of signals, expiries of consents and next tries whose time is over bring their runs
- * back. A message may have been faster; each run is one transaction, and one that fails takes no other's turn.
+ * Timers: sleeps, timeouts of signals, expiries of consents and next tries whose time is over bring their runs back. A message
+ * may have been faster; each run is one transaction.
  */
-export async function wakeDue(options: TimersOptions, after?: Position): Promise<Page<TimerCounts>> {
-  const { ledger, publisher, faults, log, settings } = options;
-  const { found: due, next } = await ledger.arms.due(options.pageSize, after);
-  if (due.length > 0) await faults("timers.after-select", `${due.length} due`);
-  let [resumed, failed] = [0, 0];
-  for (const { tenantId, runId, armId, lateSeconds } of due) {
-    try {
-      const resumption = await ledger.runs.resumeDue({ tenantId, runId }, settings.publisherGraceSeconds);
-      await faults("timers.after-resume", runId);
-      if (resumption === null) continue;
-      resumed += 1;
-      log.info("a run was brought back by its timer", { runId, armId, lateSeconds: Math.round(lateSeconds) });
-      await publisher.publish(resumption);
-    } catch (error) {
-      failed += 1;
-      log.warn("a run could not be brought back", { runId, error: String(error).slice(0, 200) });
-    }
-  }
-  return { counts: { due: due.length, resumed, failed }, next };
+export function timersPass(options: TimersOptions): Pass<Due> {
+  const { ledger } = options;
+  const pass: Pass<Due> = {
+    name: "timers",
+    asks: false,
+    find: async (look) => ownedBy(await ledger.arms.due(look), ({ runId }) => runId),
+    describe: ({ runStatus }) => ({ rule: "its time is over: resume", before: runStatus }),
+    repair: async ([due]) => (due === undefined ? [] : [await resume(due)]),
+  };
+
+  const resume = async (due: Due): Promise<Outcome> => {
+    const { tenantId, runId, armId, lateSeconds } = due;
+    const { publisher, faults, metrics, log, settings } = options;
+    const key = { tenantId, runId };
+    const resumption = await ledger.runs.resumeDue(key, settings.publisherGraceSeconds, noteOf(pass, due));
+    await faults("timers.after-resume", runId);
+    if (resumption === null) return LEFT;
+    metrics.record("TimerLateness", lateSeconds);
+    log.info("a run was brought back by its timer", { runId, armId, lateSeconds: Math.round(lateSeconds) });
+    await publisher.publish(resumption);
+    return REPAIRED;
+  };
+  return pass;
 }

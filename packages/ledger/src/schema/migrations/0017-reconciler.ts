@@ -44,6 +44,7 @@ create table ghouls.degraded_owners (
 comment on table ghouls.degraded_owners is
   'Owners that a pass could not look after: they take turns of their own. Their page is degraded while one of it is here.';
 create index degraded_owners_due on ghouls.degraded_owners (pass, next_turn_at, owner);
+create index degraded_owners_next on ghouls.degraded_owners (next_turn_at);
 
 create view ghouls.degraded_pages as
 select pass, page_id, min(degraded_at) as degraded_at, count(*)::integer as owners, max(tries) as tries, min(next_turn_at) as next_turn_at

@@ -1,0 +1,42 @@
+import { PASSES, type PassName } from "@ghouls/core";
+import { childrenPass, type ChildrenOptions } from "./passes/children.ts";
+import { deadLettersPass, type DeadLettersOptions } from "./passes/dead-letters.ts";
+import { consentsPass, type ConsentsPassOptions } from "./passes/consents.ts";
+import { containmentPass, type ContainmentOptions } from "./passes/containment.ts";
+import { deadlinesPass, type DeadlinesOptions } from "./passes/deadlines.ts";
+import { delegatesPass, type DelegatesOptions } from "./passes/delegates.ts";
+import { holdsPass, type HoldsOptions } from "./passes/holds.ts";
+import { reanimationPass, type ReanimationOptions } from "./passes/reanimation.ts";
+import { relayPass, type RelayOptions } from "./passes/relay.ts";
+import { timersPass, type TimersOptions } from "./passes/timers.ts";
+import type { Pass } from "./pass.ts";
+
+/** What the passes need, all of them together. */
+export type PassesOptions = ReanimationOptions &
+  HoldsOptions &
+  DeadlinesOptions &
+  TimersOptions &
+  ConsentsPassOptions &
+  DelegatesOptions &
+  ContainmentOptions &
+  ChildrenOptions &
+  DeadLettersOptions &
+  RelayOptions;
+
+/** Every pass there is, in the order of a round: what one creates the next ones find. */
+export function passesOf(options: PassesOptions): readonly Pass[] {
+  const passes: readonly Pass[] = [
+    reanimationPass(options),
+    holdsPass(options),
+    deadlinesPass(options),
+    timersPass(options),
+    consentsPass(options),
+    delegatesPass(options),
+    containmentPass(options),
+    childrenPass(options),
+    deadLettersPass(options),
+    relayPass(options),
+  ];
+  const rank = (name: PassName) => PASSES.indexOf(name);
+  return passes.toSorted((a, b) => rank(a.name) - rank(b.name));
+}
