@@ -25,7 +25,7 @@ const connection = { region: "us-east-1", endpoint: world.sqs.endpoint, credenti
 const [address] = (
   await ensureQueues(connection, [{ name: "runs", visibilitySeconds: 30, maxReceiveCount: 1 }])
 ).values();
-const deadUrl = `${address?.url}-dlq`;
+const deadUrl = address?.deadLetterUrl ?? "";
 const deadLetters = openSqs({
   ...connection,
   queueUrls: { runs: deadUrl },

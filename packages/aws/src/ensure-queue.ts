@@ -11,10 +11,11 @@ export interface QueueSpec {
   readonly maxReceiveCount: number;
 }
 
-/** URL and ARN of a queue. */
+/** URL and ARN of a queue, and the URL of its dead-letter queue. */
 export interface QueueAddress {
   readonly url: string;
   readonly arn: string;
+  readonly deadLetterUrl: string;
 }
 
 /**
@@ -46,10 +47,10 @@ async function ensureQueue(sqs: SQS, spec: QueueSpec): Promise<QueueAddress> {
       RedrivePolicy: JSON.stringify({ deadLetterTargetArn: dead.arn, maxReceiveCount: spec.maxReceiveCount }),
     },
   });
-  return queue;
+  return { ...queue, deadLetterUrl: dead.url };
 }
 
-async function addressOf(sqs: SQS, name: string): Promise<QueueAddress> {
+async function addressOf(sqs: SQS, name: string): Promise<Pick<QueueAddress, "url" | "arn">> {
   const url = await urlOf(sqs, name);
   const { Attributes } = await sqs.getQueueAttributes({ QueueUrl: url, AttributeNames: ["QueueArn"] });
   return { url, arn: Attributes?.["QueueArn"] ?? "" };

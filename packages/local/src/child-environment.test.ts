@@ -8,12 +8,13 @@ const dropped = {
   EVENTS_TABLE: "e",
 };
 const urls = { runs: "http://127.0.0.1:1/0/runs", "long-rites": "http://127.0.0.1:1/0/rites" };
+const deadLetterUrls = { "long-rites": "http://127.0.0.1:1/0/rites-dlq" };
 
 test("functions find what the infrastructure would set, and not what is the host's", () => {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const connection = { region: "r", endpoint: "http://127.0.0.1:1", credentials };
   const env = { ...dropped, PATH: "p", AWS_PROFILE: "own", AWS_SESSION_TOKEN: "own" };
-  expect(functionEnvironment(env, "postgres://x", "ghouls", { urls, connection })).toEqual({
+  expect(functionEnvironment(env, "postgres://x", "ghouls", { urls, deadLetterUrls, connection })).toEqual({
     PATH: "p",
     DATABASE_URL: "postgres://x",
     GHOULS_SCHEMA: "ghouls",
@@ -24,12 +25,15 @@ test("functions find what the infrastructure would set, and not what is the host
     AWS_SECRET_ACCESS_KEY: "local",
     GHOULS_QUEUE_RUNS_URL: urls.runs,
     GHOULS_QUEUE_LONG_RITES_URL: urls["long-rites"],
+    GHOULS_DEAD_LETTERS_LONG_RITES_URL: deadLetterUrls["long-rites"],
   });
 });
 
 test("where the queues are AWS's, the user's own credentials stay; and so does a no to the check of replays", () => {
   const env = { AWS_PROFILE: "own", GHOULS_REPLAY_CHECK: "0" };
-  expect(functionEnvironment(env, "d", "s", { urls: {}, connection: { region: "r" } })).toEqual({
+  expect(
+    functionEnvironment(env, "d", "s", { urls: {}, deadLetterUrls: {}, connection: { region: "r" } }),
+  ).toEqual({
     AWS_PROFILE: "own",
     DATABASE_URL: "d",
     GHOULS_SCHEMA: "s",
@@ -42,7 +46,7 @@ test("a database of one's own keeps its driver; the embedded one has none, and n
   const secrets = { DATABASE_SECRET_ARN: "arn", GHOULS_MIGRATION_DATABASE_SECRET_ARN: "arn" };
   const way = { DATABASE_DRIVER: "neon", NEON_WS_PROXY: "127.0.0.1:1/v2", DATABASE_AUTH: "password" };
   const of = (env: NodeJS.ProcessEnv) =>
-    functionEnvironment(env, "d", "s", { urls: {}, connection: { region: "r" } });
+    functionEnvironment(env, "d", "s", { urls: {}, deadLetterUrls: {}, connection: { region: "r" } });
   const found = { DATABASE_URL: "d", GHOULS_SCHEMA: "s", GHOULS_REPLAY_CHECK: "1", AWS_REGION: "r" };
   expect(of({ ...secrets, ...way })).toEqual(found);
   expect(of({ ...secrets, ...way, DATABASE_URL: "own" })).toEqual({ ...way, ...found });

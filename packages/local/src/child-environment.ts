@@ -1,4 +1,4 @@
-import { queueUrlVariable } from "@ghouls/core";
+import { deadLettersUrlVariable, queueUrlVariable } from "@ghouls/core";
 import type { Queues } from "./queues.ts";
 
 /** Not for functions: the migrator's URL is the host's alone, and the database's they get from the host. */
@@ -23,7 +23,7 @@ export function functionEnvironment(
   env: NodeJS.ProcessEnv,
   databaseUrl: string,
   schema: string,
-  queues: Pick<Queues, "urls" | "connection">,
+  queues: Pick<Queues, "urls" | "deadLetterUrls" | "connection">,
 ): NodeJS.ProcessEnv {
   const { region, endpoint, credentials } = queues.connection;
   const dropped = [
@@ -44,6 +44,9 @@ export function functionEnvironment(
       ? {}
       : { AWS_ACCESS_KEY_ID: credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey }),
     ...Object.fromEntries(Object.entries(queues.urls).map(([queue, url]) => [queueUrlVariable(queue), url])),
+    ...Object.fromEntries(
+      Object.entries(queues.deadLetterUrls).map(([queue, url]) => [deadLettersUrlVariable(queue), url]),
+    ),
   };
 }
 

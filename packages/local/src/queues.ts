@@ -3,12 +3,11 @@ import type { QueueSettings } from "@ghouls/core";
 import type { AwsConnection } from "@ghouls/aws";
 import type { ProcessEnd } from "./child.ts";
 import type { HostLog } from "./log.ts";
-import { createQueues, startSqs } from "./sqs.ts";
+import { createQueues, startSqs, type QueueUrls } from "./sqs.ts";
 import type { ProcessEntry } from "./state.ts";
 
 /** The queues, wherever they are. */
-export interface Queues {
-  readonly urls: Readonly<Record<string, string>>;
+export interface Queues extends QueueUrls {
   readonly connection: AwsConnection;
   readonly processes: readonly ProcessEntry[];
   /** Where the server is embedded: resolves when it has ended. */
@@ -40,14 +39,14 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   if (endpoint === undefined || endpoint === "") {
     if (!namesAny(options.env)) return embedded(options, region);
     const urls = namedUrls(options.env, await options.queues);
-    return { ...none, urls, connection: { region } };
+    return { ...none, urls, deadLetterUrls: {}, connection: { region } };
   }
   const connection = { region, endpoint, ...credentials(options.env) };
   const queues = await options.queues;
   const urls = namesAny(options.env)
-    ? namedUrls(options.env, queues)
+    ? { urls: namedUrls(options.env, queues), deadLetterUrls: {} }
     : await createQueues(connection, queues);
-  return { ...none, urls, connection };
+  return { ...none, ...urls, connection };
 }
 
 async function embedded(options: QueuesOptions, region: string): Promise<Queues> {
@@ -55,7 +54,7 @@ async function embedded(options: QueuesOptions, region: string): Promise<Queues>
   try {
     const connection = { region, endpoint: server.endpoint, credentials: DUMMY };
     return {
-      urls: await createQueues(connection, await options.queues),
+      ...(await createQueues(connection, await options.queues)),
       connection,
       processes: [{ role: "sqs", pid: server.pid }],
       ended: server.ended,

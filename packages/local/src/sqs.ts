@@ -49,21 +49,32 @@ export async function startSqs(options: {
 
 /**
  * Creates the configured queues on a server, each with its dead-letter queue, and brings standing ones up to date.
- * @returns URL by name, with the server's own host: what fauxqs would say depends on how it was asked
+ * @returns URLs by name, with the server's own host: what fauxqs would say depends on how it was asked
  */
 export async function createQueues(
   connection: AwsConnection & { readonly endpoint: string },
   queues: Readonly<Record<string, QueueSettings>>,
-): Promise<Readonly<Record<string, string>>> {
+): Promise<QueueUrls> {
   const specs = Object.entries(queues).map(([name, settings]) => ({
     name,
     visibilitySeconds: visibilitySeconds(settings),
     maxReceiveCount: MAX_RECEIVE_COUNT,
   }));
   const addresses = await ensureQueues(connection, specs);
-  return Object.fromEntries(
-    [...addresses].map(([name, { url }]) => [name, new URL(new URL(url).pathname, connection.endpoint).href]),
-  );
+  const here = (url: string) => new URL(new URL(url).pathname, connection.endpoint).href;
+  return {
+    urls: Object.fromEntries([...addresses].map(([name, { url }]) => [name, here(url)])),
+    deadLetterUrls: Object.fromEntries(
+      [...addresses].map(([name, { deadLetterUrl }]) => [name, here(deadLetterUrl)]),
+    ),
+  };
+}
+
+/** By the names of the queues in the configuration. */
+export interface QueueUrls {
+  readonly urls: Readonly<Record<string, string>>;
+  /** Of those that were made here; others say so in the environment. */
+  readonly deadLetterUrls: Readonly<Record<string, string>>;
 }
 
 /** Never below the function's timeout, or Lambda refuses the mapping; a minute more, as a margin for its end. */

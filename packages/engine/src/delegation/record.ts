@@ -67,7 +67,11 @@ export async function recordAnswer(
   await follow(attempt, changed, deps);
   if (changed !== null && (answer.state === "unknown" || answer.state === "unsent")) {
     const { runId, attemptId, service } = attempt;
-    deps.log.warn("a question about a job came to nothing", { runId, attemptId, service, why: answer.why });
+    deps.log.warn("a question about a job came to nothing; its attempt says why", {
+      runId,
+      attemptId,
+      service,
+    });
   }
   return changed;
 }

@@ -1,3 +1,4 @@
+import { errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { DUE_AGAIN_MS, type HopEnd } from "./hop-end.ts";
@@ -11,7 +12,9 @@ export function afterCodec(
   deps: ExecutionDeps,
   invocation: Invocation,
 ): Extract<HopEnd, { kind: "given_back" }> {
-  deps.logFor(claim).error("a codec could not do its work; the delivery goes back", { error: error.message });
+  deps
+    .logFor(claim)
+    .error("a codec could not do its work; the delivery goes back", { error: errorInLog(error) });
   const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + DUE_AGAIN_MS);
   return { kind: "given_back", dueAt, why: "a codec could not do its work" };
 }
