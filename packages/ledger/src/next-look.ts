@@ -1,4 +1,4 @@
-import { ENDING_RUN, sqlStates } from "@ghouls/core";
+import { ENDING_RUN, PASSES, sqlStates } from "@ghouls/core";
 import { FINAL_ATTEMPT } from "./attempts/attempt.ts";
 import type { Executor } from "./connection/database.ts";
 import { DEADLINE_STATES, NOT_HELD } from "./waits/deadlines.ts";
@@ -82,10 +82,11 @@ from (
   order by run.deadline_at
   limit 1)
   union all
-  (select g.next_turn_at
-  from ghouls.degraded_owners g
-  order by g.next_turn_at
-  limit 1)
+  select aside.next_turn_at
+  from unnest($1::text[]) as p(pass)
+  cross join lateral (
+    select g.next_turn_at from ghouls.degraded_owners g where g.pass = p.pass order by g.next_turn_at limit 1
+  ) as aside
   union all
   (select ghouls.clock()
   from ghouls.runs run
@@ -101,6 +102,6 @@ from (
  * system statement: it spans tenants.
  */
 export async function readNextLook(executor: Executor): Promise<number | null> {
-  const [row] = await executor.run(NEXT_LOOK, []);
+  const [row] = await executor.run(NEXT_LOOK, [PASSES]);
   return row === undefined ? null : rows(row).numberOrNull("due_in");
 }

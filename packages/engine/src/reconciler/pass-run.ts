@@ -193,8 +193,9 @@ export class PassRun {
 
   #fail(error: unknown): void {
     const { name, message } = describeFailure(error);
-    this.#error ??= `${name}: ${message}`.slice(0, 300);
-    this.#options.log.error("a pass was interrupted", { pass: this.#pass.name, error: this.#error });
+    const said = `${name}: ${message}`.slice(0, 300);
+    this.#error ??= said;
+    this.#options.log.error("a pass was interrupted", { pass: this.#pass.name, error: said });
   }
 }
 
