@@ -865,14 +865,13 @@ CREATE INDEX containment_items_due ON ghouls.containment_items USING btree (next
 CREATE UNIQUE INDEX containment_items_pkey ON ghouls.containment_items USING btree (tenant_id, run_id, kind, key);
 CREATE UNIQUE INDEX dead_letters_pkey ON ghouls.dead_letters USING btree (queue, message_id);
 CREATE INDEX degraded_owners_due ON ghouls.degraded_owners USING btree (pass, next_turn_at, owner);
-CREATE INDEX degraded_owners_next ON ghouls.degraded_owners USING btree (next_turn_at);
 CREATE UNIQUE INDEX degraded_owners_pkey ON ghouls.degraded_owners USING btree (pass, owner);
 CREATE INDEX deliveries_by_hold ON ghouls.deliveries USING btree (hold_expires_at) WHERE (status = 'HELD'::text);
 CREATE INDEX deliveries_by_lease ON ghouls.deliveries USING btree (lease_until) WHERE (status = 'CLAIMED'::text);
 CREATE INDEX deliveries_by_worker ON ghouls.deliveries USING btree (claimed_by) WHERE (status = 'CLAIMED'::text);
 CREATE UNIQUE INDEX deliveries_one_open ON ghouls.deliveries USING btree (tenant_id, run_id) WHERE (status = ANY (ARRAY['HELD'::text, 'PENDING'::text, 'CLAIMED'::text]));
 CREATE UNIQUE INDEX deliveries_pkey ON ghouls.deliveries USING btree (tenant_id, run_id, seq);
-CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at) WHERE (status = 'PENDING'::text);
+CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at, run_id) WHERE (status = 'PENDING'::text);
 CREATE INDEX end_acts_due ON ghouls.end_acts USING btree (act, ended_at, run_id);
 CREATE UNIQUE INDEX end_acts_pkey ON ghouls.end_acts USING btree (tenant_id, run_id, act);
 CREATE UNIQUE INDEX evidence_of_entry ON ghouls.evidence USING btree (tenant_id, run_id, ordinal) WHERE (class = 'durable_best_effort'::text);
@@ -1141,6 +1140,7 @@ CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WH
 -- comments
 comment on function ghouls.clock() is 'The only time that the protocol knows. Tests replace it.';
 comment on function ghouls.keep_capacity() is 'A process of before that starts late does not overrule a deploy.';
+comment on index ghouls.deliveries_publishable is 'With the run, because the end of a pause makes any number of publications due at one moment, and a page begins among them.';
 comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
 comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on table ghouls.audit is 'Operators acts, append only.';

@@ -51,6 +51,7 @@ const world = await testWorld({ workflows: [], maxConnections: 12 });
 const { db, ledger } = world;
 const edge = {
   ...world,
+  reconciler: { run: () => Promise.resolve({ dryRun: false, passes: [] }) },
   authenticate: () => Promise.resolve(undefined),
   requestId: () => "r",
   log: world.deps.log,

@@ -35,6 +35,7 @@ const SYSTEM = [
   "passes.end-round",
   "passes.note",
   "passes.all",
+  "degraded.add",
   "degraded.among",
   "degraded.take-turns",
   "degraded.clean",

@@ -40,6 +40,7 @@ const app = createAdmissionApp({
   consents: world.consents,
   signals: world.signals,
   attempts: world.attempts,
+  reconciler: { run: () => Promise.reject(new Error("none is run here")) },
 });
 
 beforeEach(async () => {

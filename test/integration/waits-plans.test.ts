@@ -69,6 +69,8 @@ beforeAll(async () => {
 });
 
 const BEFORE = ["0", "00000000-0000-0000-0000-000000000000"] as const;
+/** The end of a round that has begun a while ago. */
+const UNTIL = new Date(Date.now() - 1_000).toISOString();
 const claim = () => ["acme", one.run_id, 1, one.arm_id];
 
 interface Case {
@@ -80,6 +82,14 @@ interface Case {
 
 const cases: readonly Case[] = [
   { name: "arms.due", rows: DUE + 2, values: () => [100, ...BEFORE, null] },
+  { name: "arms.due", rows: DUE + 2, values: () => [100, ...BEFORE, UNTIL] },
+  { name: "arms.due-named", rows: 2, values: () => [20, [one.run_id]] },
+  { name: "runs.overdue", rows: DUE + 2, values: () => [100, ...BEFORE, UNTIL] },
+  { name: "runs.overdue-named", rows: 2, values: () => [20, [one.run_id]] },
+  { name: "consents.to-look-up", rows: DUE + 2, values: () => [100, ...BEFORE, UNTIL] },
+  { name: "consents.to-look-up-named", rows: 2, values: () => [20, [one.consent_id]] },
+  { name: "attempts.due", rows: DUE + 2, values: () => [100, ...BEFORE, UNTIL] },
+  { name: "attempts.due-named", rows: 2, values: () => [20, [one.attempt_id]] },
   { name: "arms.run-of-arm", rows: 1, values: () => [one.arm_id] },
   { name: "arms.of-run", rows: 1, values: () => ["acme", one.run_id] },
   { name: "arms.facts", rows: 1, values: () => ["acme", one.run_id] },

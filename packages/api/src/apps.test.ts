@@ -175,6 +175,23 @@ const SECURED = [
     schema: wire.AttemptResolved,
     refused: "submitter",
   },
+  {
+    method: "GET",
+    path: "/v1/reconciler",
+    status: 200,
+    schema: wire.ReconcilerState,
+    refused: "operator",
+    as: "keeper",
+  },
+  {
+    method: "POST",
+    path: "/v1/reconciler/passes",
+    body: JSON.stringify({ passes: ["timers"] }),
+    status: 200,
+    schema: wire.PassesRun,
+    refused: "operator",
+    as: "keeper",
+  },
   { method: "GET", path: "/v1/workflows", status: 200, schema: wire.WorkflowList, refused: "nobody" },
 ] as const;
 

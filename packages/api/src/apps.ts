@@ -7,6 +7,7 @@ import type {
   PauseService,
   ReadinessCheck,
   ReadService,
+  ReconcilerService,
   SignalService,
 } from "@ghouls/engine";
 import { mountAdmission } from "./admission.ts";
@@ -17,6 +18,7 @@ import { mountControl } from "./control.ts";
 import { mountPauseReads, mountPauses } from "./pauses.ts";
 import { mountConsents, mountWaits } from "./waits.ts";
 import { mountReads } from "./reads.ts";
+import { mountReconciler, mountReconcilerReads } from "./reconciler.ts";
 
 export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly admission: AdmissionService;
@@ -25,6 +27,7 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly consents: ConsentService;
   readonly signals: SignalService;
   readonly attempts: AttemptService;
+  readonly reconciler: Pick<ReconcilerService, "run">;
 }
 
 export interface ApiAppDependencies extends EdgeDependencies {
@@ -32,6 +35,7 @@ export interface ApiAppDependencies extends EdgeDependencies {
   readonly pauses: PauseService;
   readonly consents: ConsentService;
   readonly attempts: AttemptService;
+  readonly reconciler: Pick<ReconcilerService, "state">;
   /** The registered workflows of this build. */
   readonly workflows: () => wire.WorkflowList;
   /** What `/readyz` tells; no checks at all count as not ready. */
@@ -46,6 +50,7 @@ export function createAdmissionApp(dependencies: AdmissionAppDependencies): Fetc
     mountPauses(app, dependencies);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
+    mountReconciler(app, dependencies.reconciler);
   });
 }
 
@@ -55,6 +60,7 @@ export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
     mountConsents(app, dependencies.consents);
     mountAttempts(app, dependencies.attempts);
     mountPauseReads(app, dependencies.pauses);
+    mountReconcilerReads(app, dependencies.reconciler);
     mountReads(app, dependencies);
   });
 }
@@ -67,9 +73,11 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
     mountPauses(app, dependencies);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
+    mountReconciler(app, dependencies.reconciler);
     mountConsents(app, dependencies.consents);
     mountAttempts(app, dependencies.attempts);
     mountPauseReads(app, dependencies.pauses);
+    mountReconcilerReads(app, dependencies.reconciler);
     mountReads(app, dependencies);
   });
 }

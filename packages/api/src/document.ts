@@ -5,6 +5,7 @@ import { ATTEMPT_ROUTES, JOB_ROUTES, TOKEN_HEADER } from "./attempt-routes.ts";
 import { BEARER_SCHEME, CALLBACK } from "./define-route.ts";
 import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
+import { RECONCILER_READ_ROUTES, RECONCILER_ROUTES } from "./reconciler-routes.ts";
 import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
 
 /** The OpenAPI 3.1 document of both applications together, whichever of them answers. */
@@ -30,9 +31,11 @@ export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"
     ...PAUSE_ROUTES,
     ...WAIT_ROUTES,
     ...JOB_ROUTES,
+    ...RECONCILER_ROUTES,
     ...CONSENT_ROUTES,
     ...ATTEMPT_ROUTES,
     ...PAUSE_READ_ROUTES,
+    ...RECONCILER_READ_ROUTES,
     ...READ_ROUTES,
   ]) {
     // The registry copies every field that it does not know into the document.

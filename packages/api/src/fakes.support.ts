@@ -22,6 +22,7 @@ import type {
   SignalService,
 } from "@ghouls/engine";
 import { FakePauses } from "./fake-pauses.support.ts";
+import { FakeReconciler } from "./fake-reconciler.support.ts";
 import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
 
 /** In-memory stand-ins for the services behind the edge, for unit tests of the edge alone. */
@@ -38,6 +39,7 @@ const PRINCIPALS: Readonly<Record<string, Principal>> = {
   operator: { tenantId: "t1", subject: "olga", roles: ["operator"] },
   submitter: { tenantId: "t1", subject: "sam", roles: ["submitter"] },
   decider: { tenantId: "t1", subject: "dora", roles: ["decider"] },
+  keeper: { tenantId: "t1", subject: "kate", roles: [], permissions: ["deployment:reconcile"] },
   nobody: { tenantId: "t1", subject: "nora", roles: ["__proto__", "toString"] },
   foreign: { tenantId: "t2", subject: "fred", roles: ["operator"] },
 };
@@ -339,6 +341,7 @@ export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
   readonly admission = new FakeAdmission();
   readonly control = new FakeControl();
   readonly pauses = new FakePauses();
+  readonly reconciler = new FakeReconciler();
   readonly consents = new FakeConsents();
   readonly signals = new FakeSignals();
   readonly attempts = new FakeAttempts();

@@ -16,6 +16,7 @@ import { addKeys } from "./commands/keys.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addPause, addUnpause } from "./commands/pause.ts";
 import { addPauses } from "./commands/pauses.ts";
+import { addReconcile } from "./commands/reconcile.ts";
 import { addRedrive } from "./commands/redrive.ts";
 import { addRelease } from "./commands/release.ts";
 import { addResolve } from "./commands/resolve.ts";
@@ -53,6 +54,7 @@ const COMMANDS = [
   addRedrive,
   addClear,
   addResolve,
+  addReconcile,
   addDoctor,
 ];
 

@@ -74,6 +74,16 @@ export interface GhoulsClient {
   setPause(request: wire.PauseRequest, options?: CallOptions): Promise<wire.PauseSet>;
   /** Lifts a pause, with a reason that is kept. `lifted` is false where it had been lifted before. */
   liftPause(pauseId: string, reason: string, options?: CallOptions): Promise<wire.PauseLifted>;
+  /**
+   * How far the passes of the reconciler have come, what stands aside, and the newest repairs, of every tenant. Needs the
+   * permission `deployment:reconcile`.
+   */
+  getReconciler(
+    page?: { readonly limit?: number; readonly cursor?: string; readonly degradedCursor?: string },
+    options?: CallOptions,
+  ): Promise<wire.ReconcilerState>;
+  /** Runs passes of the reconciler now, or says what they would do. Needs the permission `deployment:reconcile`. */
+  runPasses(request?: wire.PassesRequest, options?: CallOptions): Promise<wire.PassesRun>;
   /** The pauses that hold the tenant's runs, beside those of single runs. */
   listPauses(options?: CallOptions): Promise<wire.PauseList>;
   /**
@@ -121,6 +131,7 @@ export function createClient(options: ClientOptions): GhoulsClient {
     ...writes(call),
     ...reads(call),
     ...pauses(call),
+    ...reconciler(call),
     ...waits(call),
     ...jobs(call),
     async waitForRun(runId, { pollMs = 1_000, signal } = {}) {
@@ -249,6 +260,15 @@ function pauses(
   };
 }
 
+function reconciler(call: Transport): Pick<GhoulsClient, "getReconciler" | "runPasses"> {
+  return {
+    getReconciler: (page = {}, { signal } = {}) =>
+      call({ method: "GET", path: `/v1/reconciler${searchOf(page)}`, schema: wire.ReconcilerState, signal }),
+    runPasses: (request = {}, { signal } = {}) =>
+      call({ method: "POST", path: "/v1/reconciler/passes", schema: wire.PassesRun, body: request, signal }),
+  };
+}
+
 function waits(call: Transport): Pick<GhoulsClient, "signal" | "decide" | "getConsent" | "listConsents"> {
   const consentPath = (id: string, suffix = "") => `/v1/consents/${encodeURIComponent(id)}${suffix}`;
   return {
@@ -310,7 +330,10 @@ function reads(call: Transport): Pick<GhoulsClient, "getRun" | "listRuns" | "get
 function searchOf({
   status,
   ...rest
-}: Omit<RunQuery, "signal" | "status"> & { status?: string | readonly string[] }): string {
+}: Omit<RunQuery, "signal" | "status"> & {
+  status?: string | readonly string[];
+  degradedCursor?: string;
+}): string {
   const search = new URLSearchParams();
   for (const each of [status ?? []].flat()) search.append("status", each);
   for (const [name, value] of Object.entries(rest)) if (value !== undefined) search.set(name, String(value));

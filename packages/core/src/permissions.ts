@@ -18,11 +18,12 @@ export const PERMISSIONS = [
   "attempts:resolve",
   "workflows:read",
   "deployment:pause",
+  "deployment:reconcile",
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 /** What reaches beyond the caller's own tenant. No built-in role has it: a key gets it by name, from whoever owns the schema. */
-export const DEPLOYMENT_PERMISSIONS: readonly Permission[] = ["deployment:pause"];
+export const DEPLOYMENT_PERMISSIONS: readonly Permission[] = ["deployment:pause", "deployment:reconcile"];
 
 /** Permissions by the name of a role. A role that is not listed is a name and nothing more. */
 export type RoleTable = Readonly<Record<string, readonly Permission[]>>;

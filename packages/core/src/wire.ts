@@ -6,6 +6,7 @@ export * from "./wire/admission.ts";
 export * from "./wire/attempts.ts";
 export * from "./wire/control.ts";
 export * from "./wire/pauses.ts";
+export * from "./wire/reconciler.ts";
 export * from "./wire/runs.ts";
 export * from "./wire/waits.ts";
 

@@ -28,6 +28,7 @@ export { createPauses, pauseView, type PausesOptions } from "./pauses.ts";
 export { createReads } from "./reads.ts";
 export { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconciler/reconcile.ts";
 export type { DeadLetterQueues } from "./reconciler/passes/dead-letters.ts";
+export { createReconcilerService } from "./reconciler/service.ts";
 export { createLowering, type LoweringOptions } from "./reconciler/lowering.ts";
 export { reconcileWhenDue, type ReconcileWhenDueOptions, type Skipped } from "./reconciler/when-due.ts";
 export { Registry } from "./registry.ts";

@@ -14,9 +14,17 @@ export async function endsWithin(work: Promise<unknown>, milliseconds: number): 
 
 /**
  * What a call answers, if it does within this time.
- * @throws Error where the time has passed
+ * @throws NoAnswerInTimeError where the time has passed
  */
 export async function answerWithin<T>(call: Promise<T>, milliseconds: number): Promise<T> {
   if (await endsWithin(call, milliseconds)) return call;
-  throw new Error(`no answer within ${milliseconds} ms`);
+  throw new NoAnswerInTimeError(milliseconds);
+}
+
+/** Told from what somebody else has thrown by its name, which is all that a log has of it. */
+class NoAnswerInTimeError extends Error {
+  constructor(milliseconds: number) {
+    super(`no answer within ${milliseconds} ms`);
+    this.name = "NoAnswerInTime";
+  }
 }

@@ -90,6 +90,24 @@ export interface PauseService {
   lift(caller: Caller, pauseId: string, reason: string): Promise<wire.PauseLifted>;
 }
 
+/** Spans tenants: its routes ask for a permission that reaches the whole deployment. */
+export interface ReconcilerService {
+  /**
+   * How far the passes have come, who stands aside, and the newest repairs.
+   * @throws GhoulsError invalid_request for a cursor that is not one of ours
+   */
+  state(page: {
+    readonly limit: number;
+    readonly cursor?: string;
+    readonly degradedCursor?: string;
+  }): Promise<wire.ReconcilerState>;
+  /**
+   * Runs passes within its own time, or says what they would do. Those that ask somebody else are left to the reconciler, which
+   * is told to come.
+   */
+  run(request: wire.PassesRequest): Promise<wire.PassesRun>;
+}
+
 export interface ConsentFilter {
   readonly runId?: string;
   readonly status?: ConsentStatus;

@@ -1,4 +1,4 @@
-import { ENDING_RUN, sqlStates } from "@ghouls/core";
+import { ENDING_RUN, PASSES, sqlStates } from "@ghouls/core";
 import { FINAL_ATTEMPT } from "./attempts/attempt.ts";
 import type { Executor } from "./connection/database.ts";
 import { DEADLINE_STATES, NOT_HELD } from "./waits/deadlines.ts";
@@ -13,7 +13,7 @@ import { readStatement } from "./sql/statement.ts";
  * @param claim when a claim is due
  * @param aside when an owner is due that stands aside
  */
-const dueOf = (claim: string, aside: "next_turn_at" | "degraded_at"): string => `
+const dueOf = (claim: string, aside: string): string => `
   (select ${claim} as due_at
   from ghouls.deliveries d
   where d.status = 'CLAIMED'
@@ -79,10 +79,7 @@ const dueOf = (claim: string, aside: "next_turn_at" | "degraded_at"): string => 
   order by run.deadline_at
   limit 1)
   union all
-  (select g.${aside}
-  from ghouls.degraded_owners g
-  order by g.${aside}
-  limit 1)
+  ${aside}
   union all
   (select ghouls.clock()
   from ghouls.runs run
@@ -91,12 +88,19 @@ const dueOf = (claim: string, aside: "next_turn_at" | "degraded_at"): string => 
   order by run.created_at
   limit 1)`;
 
+/** Of each pass, by its index. */
+const NEXT_TURN = `select aside.next_turn_at
+  from unnest($1::text[]) as p(pass)
+  cross join lateral (
+    select g.next_turn_at from ghouls.degraded_owners g where g.pass = p.pass order by g.next_turn_at limit 1
+  ) as aside`;
+
 /** A claim is open work whatever its lease says, because its worker may fall silent at any moment. */
 const NEXT_LOOK = readStatement(
   "ledger.next-look",
   `
 select extract(epoch from min(due.due_at) - ghouls.clock())::double precision as due_in
-from (${dueOf("ghouls.clock()", "next_turn_at")}
+from (${dueOf("ghouls.clock()", NEXT_TURN)}
 ) as due`,
 );
 
@@ -105,7 +109,7 @@ const HEALTH = readStatement(
   "ledger.health",
   `
 select extract(epoch from ghouls.clock() - least(
-    (select min(due.due_at) from (${dueOf("d.lease_until", "degraded_at")}
+    (select min(due.due_at) from (${dueOf("d.lease_until", "select min(g.degraded_at) from ghouls.degraded_owners g")}
     ) as due),
     (select min(fault.found_at) from ghouls.integrity_faults fault where fault.gone_at is null and fault.acknowledged_at is null)
   ))::double precision as oldest,
@@ -138,7 +142,7 @@ export interface Health {
  * system statement: it spans tenants.
  */
 export async function readNextLook(executor: Executor): Promise<number | null> {
-  const [row] = await executor.run(NEXT_LOOK, []);
+  const [row] = await executor.run(NEXT_LOOK, [PASSES]);
   return row === undefined ? null : rows(row).numberOrNull("due_in");
 }
 

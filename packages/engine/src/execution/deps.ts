@@ -121,7 +121,7 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   maxContainDeliveries: 3,
   deployOverlapMs: 3_600_000,
   ownerDeadlineMs: 10_000,
-  asksAtOnce: 20,
+  asksAtOnce: 100,
   ownersAtOnce: 4,
   giveBacksBeforeAttention: 10,
   publisherGraceSeconds: PUBLISHER_GRACE_SECONDS,

@@ -192,8 +192,9 @@ export class PassRun {
   }
 
   #fail(error: unknown): void {
-    this.#error ??= errorInLog(error);
-    this.#options.log.error("a pass was interrupted", { pass: this.#pass.name, error: this.#error });
+    const said = errorInLog(error);
+    this.#error ??= said;
+    this.#options.log.error("a pass was interrupted", { pass: this.#pass.name, error: said });
   }
 }
 

@@ -1,4 +1,4 @@
-import { describeFailure, type Clock, type Logger, errorInLog } from "@ghouls/core";
+import { type Clock, type Logger, errorInLog } from "@ghouls/core";
 import { answerWithin, endsWithin } from "../patience.ts";
 import type { Outcome, Owner, Pass } from "./pass.ts";
 
@@ -103,13 +103,14 @@ export class Turns {
         deadlineMs,
       );
     } catch (error) {
-      const reason = describeFailure(error).message.slice(0, 300);
+      // Others than the tenant read it: the names of what went wrong, and no words.
+      const reason = errorInLog(error);
       for (const { runId, owner } of group)
         log.warn("an owner of a pass could not be looked after", {
           pass: pass.name,
           runId,
           owner,
-          error: errorInLog(error),
+          error: reason,
         });
       return group.map(() => ({ kind: "failed", reason }));
     } finally {

@@ -8,6 +8,7 @@ import {
   createControl,
   createPauses,
   createReads,
+  createReconcilerService,
   createSignals,
   type ReadinessCheck,
 } from "@ghouls/engine";
@@ -96,7 +97,23 @@ function admissionParts(runtime: Runtime) {
     consents: createConsents(runtime),
     signals: createSignals(runtime),
     attempts: createAttempts(runtime),
+    reconciler: reconcilerOf(runtime),
   };
+}
+
+/** What one answer of these functions may take, in milliseconds, and what a page may take of that. */
+const ANSWER_MS = 20_000;
+const PAGE_BUDGET_MS = 2_000;
+
+function reconcilerOf(runtime: Runtime) {
+  const { decisionSources } = runtime.config;
+  return createReconcilerService({
+    ...runtime,
+    decisionSources,
+    pageSize: 100,
+    pageBudgetMs: PAGE_BUDGET_MS,
+    answerMs: ANSWER_MS,
+  });
 }
 
 export function admissionOf(runtime: Runtime) {
@@ -122,6 +139,7 @@ function readParts(runtime: Runtime) {
     pauses: createPauses(runtime),
     consents: createConsents(runtime),
     attempts: createAttempts(runtime),
+    reconciler: reconcilerOf(runtime),
     workflows: () => workflowsOf(runtime),
     readiness: () => readinessOf(runtime),
   };

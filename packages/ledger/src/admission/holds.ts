@@ -20,8 +20,7 @@ const EXPIRED = dueStatements(
 select d.tenant_id, d.run_id, d.hold_expires_at, ${microsOf("d.hold_expires_at")}
 from ghouls.deliveries d
 join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
-where d.status = 'HELD' and d.hold_expires_at <= ghouls.clock() and run.status = 'QUEUED' and run.quarantined_at is null
-  and ${due}`,
+where d.status = 'HELD' and run.status = 'QUEUED' and run.quarantined_at is null and ${due}`,
 );
 
 /** The second statement of its transaction: the runs are locked, and a release, a cancel or a clock may have moved them. */

@@ -147,8 +147,7 @@ const DUE = dueStatements(
   (due) => `
 select ${COLUMNS}, ${NO_BODIES}, ${microsOf("t.next_look_at")}
 ${OF}
-where t.status not in (${sqlStates(FINAL_ATTEMPT)}) and t.next_look_at <= ghouls.clock()
-  and ${due}`,
+where t.status not in (${sqlStates(FINAL_ATTEMPT)}) and ${due}`,
 );
 
 const DEFINED_OF_RUN = readStatement(

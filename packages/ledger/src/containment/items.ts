@@ -48,7 +48,7 @@ select i.tenant_id, i.run_id, run.status, run.open_items, ${microsOf("i.due_at")
 from (
   (select i.tenant_id, i.run_id, i.next_look_at as due_at
   from ghouls.containment_items i
-  where i.acknowledged_at is null and i.next_look_at <= ghouls.clock() and ${inPage("i.next_look_at")}
+  where i.acknowledged_at is null and ${inPage("i.next_look_at")}
     and ${behind("i.next_look_at", "i.run_id", 2)}
   order by i.next_look_at, i.run_id
   limit $1)

@@ -24,7 +24,7 @@ select d.tenant_id, d.run_id, d.seq, d.token, d.claimed_by, run.status, run.on_w
   ${microsOf("d.lease_until")}
 from ghouls.deliveries d
 join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
-where d.status = 'CLAIMED' and d.lease_until < ghouls.clock() and ${due}`,
+where d.status = 'CLAIMED' and ${due}`,
 );
 
 const SETTLE_LOST = writeStatement(

@@ -1,7 +1,7 @@
 import { ENDING_RUN, PUBLICATION_DELAYS, sqlStates, type DeliveryRef, type Publication } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
 import { MAX_STATE, type RepairNote } from "../reconciler/repairs.ts";
-import { inPage, runDue, type DueLook } from "../sql/due.ts";
+import { dueByName, inPage, runDue, type DueLook } from "../sql/due.ts";
 import { pageOf, type PassPage } from "../sql/keyset.ts";
 import { isPaused, notPaused } from "../sql/paused.ts";
 import { rows } from "../sql/rows.ts";
@@ -34,11 +34,10 @@ cross join lateral (
   select d.tenant_id, d.run_id, d.seq, d.queue, d.publications, d.priority, d.next_publication_at
   from ghouls.deliveries d
   join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
-  where d.status = 'PENDING' and d.priority = p.priority and d.next_publication_at <= ghouls.clock()
-    and ${inPage("d.next_publication_at")}
+  where d.status = 'PENDING' and d.priority = p.priority and ${inPage("d.next_publication_at")}
     and (d.next_publication_at, d.run_id) > (
       case sign(9 - p.priority - $2::bigint / ${PER_PRIORITY})
-        when 1 then timestamptz '-infinity'
+        when 1 then timestamptz 'epoch'
         when 0 then timestamptz 'epoch' + ($2::bigint % ${PER_PRIORITY}) * interval '1 microsecond'
         else timestamptz 'infinity' end, $3::uuid)
     and ${PUBLISHABLE}
@@ -54,7 +53,7 @@ limit $1`,
 select d.tenant_id, d.run_id, d.seq, d.queue, d.publications, d.priority, 0::bigint as micros
 from ghouls.runs run
 join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = run.enqueue_seq
-where run.run_id = any($2::uuid[]) and d.status = 'PENDING' and d.next_publication_at <= ghouls.clock()
+where run.run_id = any($2::uuid[]) and d.status = 'PENDING' and ${dueByName("d.next_publication_at")}
   and ${PUBLISHABLE}
 order by d.run_id
 limit $1`,
@@ -114,7 +113,7 @@ with marked as materialized (
 )
 insert into ghouls.repairs (tenant_id, run_id, repair_id, pass, rule, before_state, after_state, at)
 select p.tenant_id, p.run_id, gen_random_uuid(), p.pass, p.rule, p.before_state,
-  format('delivery %s %s, published %s times', p.seq, p.status, p.publications), ghouls.clock()
+  concat('delivery ', p.seq, ' ', p.status, ' published ', p.publications, ' times'), ghouls.clock()
 from published p
 returning run_id`,
 );

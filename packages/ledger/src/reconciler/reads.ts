@@ -1,6 +1,6 @@
 import type { Executor } from "../connection/database.ts";
 import { microsOf } from "../sql/keyset.ts";
-import { newestOf, olderThan, type NewestPosition } from "../sql/newest.ts";
+import { newestOf, type NewestPosition } from "../sql/newest.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
 import type { Repair } from "./repairs.ts";
@@ -65,7 +65,7 @@ const OWNERS = readStatement(
   `
 select g.pass, g.owner, g.tenant_id, g.run_id, g.page_id, g.degraded_at, g.tries, g.next_turn_at, g.reason
 from ghouls.degraded_owners g
-where $2::text is null or (g.pass, g.owner) > ($2, $3::text)
+where (g.pass, g.owner) > ($2::text, $3::text)
 order by g.pass, g.owner
 limit $1`,
 );
@@ -79,12 +79,15 @@ order by g.degraded_at, g.page_id
 limit $1`,
 );
 
+/** Behind it is everything: three thousand years from the epoch. */
+const NEWEST: NewestPosition = { micros: "100000000000000000", id: "ffffffff-ffff-ffff-ffff-ffffffffffff" };
+
 const REPAIRS = readStatement(
   "repairs.page",
   `
 select r.tenant_id, r.run_id, r.repair_id, r.pass, r.rule, r.before_state, r.after_state, r.at, ${microsOf("r.at")}
 from ghouls.repairs r
-where ${olderThan("r.at", "r.repair_id", 2)}
+where (r.at, r.repair_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)
 order by r.at desc, r.repair_id desc
 limit $1`,
 );
@@ -120,7 +123,7 @@ export async function readDegradedOwners(
   limit: number,
   after?: DegradedPosition,
 ): Promise<{ readonly owners: readonly DegradedOwner[]; readonly next: DegradedPosition | undefined }> {
-  const found = await executor.run(OWNERS, [limit + 1, after?.pass ?? null, after?.owner ?? null]);
+  const found = await executor.run(OWNERS, [limit + 1, after?.pass ?? "", after?.owner ?? ""]);
   const owners = found.slice(0, limit).map((row): DegradedOwner => {
     const r = rows(row);
     return {
@@ -160,7 +163,11 @@ export async function readRepairs(
   limit: number,
   after?: NewestPosition,
 ): Promise<{ readonly repairs: readonly KeptRepair[]; readonly next: NewestPosition | undefined }> {
-  const found = await executor.run(REPAIRS, [limit + 1, after?.micros ?? null, after?.id ?? null]);
+  const found = await executor.run(REPAIRS, [
+    limit + 1,
+    after?.micros ?? NEWEST.micros,
+    after?.id ?? NEWEST.id,
+  ]);
   const { shown, next } = newestOf(found, limit, "repair_id", (row): KeptRepair => {
     const r = rows(row);
     return {

@@ -25,10 +25,12 @@ const READ = readStatement(
   "passes.read",
   `
 select q.pass, p.round::text, p.round_until, p.cursor_micros::text, p.cursor_owner,
-  exists (select from ghouls.degraded_owners g where g.pass = q.pass) as degraded,
-  exists (select from ghouls.degraded_owners g where g.pass = q.pass and g.next_turn_at <= ghouls.clock()) as degraded_due
+  aside.next_turn_at is not null as degraded, coalesce(aside.next_turn_at <= ghouls.clock(), false) as degraded_due
 from unnest($1::text[]) as q(pass)
-left join ghouls.passes p on p.pass = q.pass`,
+left join ghouls.passes p on p.pass = q.pass
+left join lateral (
+  select g.next_turn_at from ghouls.degraded_owners g where g.pass = q.pass order by g.next_turn_at limit 1
+) as aside on true`,
 );
 
 /**
@@ -39,7 +41,9 @@ const BEGIN = writeStatement(
   "passes.begin-round",
   `
 insert into ghouls.passes as p (pass, round, round_until)
-values ($1, 1, date_trunc('milliseconds', ghouls.clock()) + interval '1 millisecond')
+select q.pass, 1, date_trunc('milliseconds', ghouls.clock()) + interval '1 millisecond'
+from unnest(array[$1::text]) as q(pass)
+where q.pass is not null
 on conflict (pass) do update set
   round = p.round + case when p.round_until is null then 1 else 0 end,
   round_until = coalesce(p.round_until, excluded.round_until)

@@ -29,7 +29,7 @@ interface DueColumns {
 }
 
 /**
- * @param select what is due but for its end: what it is given stands in its WHERE. It selects the columns that
+ * @param select what is due but for its time, which it is given to put into its WHERE. It selects the columns that
  *   {@link pageOf} reads.
  */
 export function dueStatements(
@@ -48,7 +48,7 @@ limit $1`,
     named: readStatement(
       `${name}-named`,
       `select distinct on (due.${column}) due.*
-from (${select(`${owner} = any($2::uuid[])`)}) as due
+from (${select(`${owner} = any($2::uuid[]) and ${dueByName(time)}`)}) as due
 order by due.${column}
 limit $1`,
     ),
@@ -56,7 +56,10 @@ limit $1`,
 }
 
 /** What is due now, or was at the bound in `$4`. */
-export const inPage = (time: string): string => `${time} <= coalesce($4::timestamptz, ghouls.clock())`;
+export const inPage = (time: string): string => `${time} <= least($4::timestamptz, ghouls.clock())`;
+
+/** What is due now, in words that no index of times answers: owners are read by their names. */
+export const dueByName = (time: string): string => `${time} + interval '0 seconds' <= ghouls.clock()`;
 
 export function runDue(executor: Executor, statements: DueStatements, look: DueLook): Promise<Row[]> {
   const { limit, after, until, owners } = look;

@@ -32,7 +32,7 @@ const OVERDUE = dueStatements(
   (due) => `
 select run.tenant_id, run.run_id, run.status, run.deadline_at, ${microsOf("run.deadline_at")}
 from ghouls.runs run
-where run.deadline_at <= ghouls.clock() and run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null
+where run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null
   and ${NOT_HELD} and ${due}`,
 );
 

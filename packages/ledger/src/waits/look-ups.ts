@@ -12,8 +12,7 @@ const TO_LOOK_UP = dueStatements(
   (due) => `
 select ${COLUMNS}, c.looks, ${microsOf("c.next_look_at")}
 ${OF}
-where c.status = 'PENDING' and c.source is not null and c.next_look_at <= ghouls.clock()
-  and ${due}`,
+where c.status = 'PENDING' and c.source is not null and ${due}`,
 );
 
 const LOOKED_UP = writeStatement(

@@ -176,7 +176,7 @@ select a.tenant_id, a.run_id, a.arm_id, run.status, extract(epoch from ghouls.cl
   ${microsOf("a.due_at")}
 from ghouls.arms a
 join ghouls.runs run on run.tenant_id = a.tenant_id and run.run_id = a.run_id
-where a.closed_at is null and a.due_at <= ghouls.clock() and run.status in (${sqlStates(PARKED_STATES)})
+where a.closed_at is null and a.due_at is not null and run.status in (${sqlStates(PARKED_STATES)})
   and run.quarantined_at is null and ${due}`,
 );
 

@@ -1,4 +1,4 @@
-import { describeFailure, type FaultInjector, type Logger, errorInLog } from "@ghouls/core";
+import { type FaultInjector, type Logger, errorInLog } from "@ghouls/core";
 import type { DueContainment, Ledger } from "@ghouls/ledger";
 import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass } from "../pass.ts";
 
@@ -60,8 +60,8 @@ export function containmentPass(options: ContainmentOptions): Pass<Due> {
         await faults("containment.after-cancel", child.runId);
       } catch (error) {
         // It takes no other's turn.
-        failure = describeFailure(error).message.slice(0, 200);
-        log.warn("a child could not be cancelled", { runId: child.runId, error: errorInLog(error) });
+        failure = errorInLog(error);
+        log.warn("a child could not be cancelled", { runId: child.runId, error: failure });
       }
     }
     return { any, failure };

@@ -44,7 +44,7 @@ const RECEIVE = 10;
 export function deadLettersPass(options: DeadLettersOptions): Pass<DueLetter> {
   return {
     name: "dead-letters",
-    asks: false,
+    asks: true,
     find: (look) => find(look, options),
     describe: ({ letter, message, queue, runId }) => ({
       rule: ruleOf(letter),

@@ -66,16 +66,12 @@ async function lookAt(
     if (looked === "silent") return { kind: "failed", reason: `${service} did not answer` };
     return moved() ? REPAIRED : LEFT;
   } catch (error) {
-    const message = describeFailure(error).message.slice(0, 300);
-    options.log.warn("a job could not be looked after", {
-      runId,
-      attemptId,
-      service,
-      error: errorInLog(error),
-    });
-    if (!isOfAttempt(error)) return { kind: "failed", reason: message };
+    const reason = errorInLog(error);
+    options.log.warn("a job could not be looked after", { runId, attemptId, service, error: reason });
+    if (!isOfAttempt(error)) return { kind: "failed", reason };
     // Its own row counts how often, and says when it is looked at again.
-    return { kind: "failed", reason: message, ownTime: await askForAPerson(attempt, message, turn) };
+    const message = describeFailure(error).message.slice(0, 300);
+    return { kind: "failed", reason, ownTime: await askForAPerson(attempt, message, turn) };
   }
 }
 

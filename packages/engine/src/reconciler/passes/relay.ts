@@ -25,7 +25,7 @@ export function relayPass(options: RelayOptions): Pass<Due> {
     find: async (look) => ownedBy(await ledger.deliveries.duePublications(look), ({ runId }) => runId),
     describe: ({ enqueueSeq, publications }) => ({
       rule: "its publication is due: publish",
-      before: `delivery ${enqueueSeq} PENDING, published ${publications} times`,
+      before: `delivery ${enqueueSeq} PENDING published ${publications} times`,
     }),
     repair: (due) => publish(due),
   };

@@ -8,6 +8,11 @@ export const reconciler: Migration = {
   number: 17,
   name: "reconciler",
   sql: `
+drop index ghouls.deliveries_publishable;
+create index deliveries_publishable on ghouls.deliveries (priority, next_publication_at, run_id) where status = 'PENDING';
+comment on index ghouls.deliveries_publishable is
+  'With the run, because the end of a pause makes any number of publications due at one moment, and a page begins among them.';
+
 create table ghouls.passes (
   pass text primary key,
   round bigint not null default 1 check (round >= 1),
@@ -44,7 +49,6 @@ create table ghouls.degraded_owners (
 comment on table ghouls.degraded_owners is
   'Owners that a pass could not look after: they take turns of their own. Their page is degraded while one of it is here.';
 create index degraded_owners_due on ghouls.degraded_owners (pass, next_turn_at, owner);
-create index degraded_owners_next on ghouls.degraded_owners (next_turn_at);
 
 create view ghouls.degraded_pages as
 select pass, page_id, min(degraded_at) as degraded_at, count(*)::integer as owners, max(tries) as tries, min(next_turn_at) as next_turn_at
