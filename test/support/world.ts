@@ -267,7 +267,9 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       return view;
     },
     reset: async () => {
-      await db.admin("truncate ghouls.runs, ghouls.child_ends, ghouls.pauses cascade");
+      await db.admin(
+        "truncate ghouls.runs, ghouls.child_ends, ghouls.pauses, ghouls.evidence, ghouls.end_acts, ghouls.terminal_records, ghouls.seals, ghouls.integrity_faults, ghouls.repairs cascade",
+      );
       for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
         for (const [name, received] of messages) {
           for (const message of received) await queue.delete(name, message.receiptHandle);

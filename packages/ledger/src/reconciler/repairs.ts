@@ -6,7 +6,9 @@ const RECORD = writeStatement(
   "repairs.record",
   `
 insert into ghouls.repairs (tenant_id, run_id, repair_id, pass, rule, before_state, after_state, at)
-values ($1, $2, gen_random_uuid(), $3, $4, $5, $6, ghouls.clock())`,
+select run.tenant_id, run.run_id, gen_random_uuid(), $3, $4, $5, $6, ghouls.clock()
+from ghouls.runs run
+where run.tenant_id = $1 and run.run_id = $2`,
 );
 
 /** One repair of the reconciler. States are for people: statuses, numbers and names, no payloads. */

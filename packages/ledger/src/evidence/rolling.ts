@@ -1,0 +1,47 @@
+import type { Database } from "../connection/database.ts";
+import { noteFaults, type FoundFault } from "../integrity/faults.ts";
+import { RECORD_CHECK, faultsGone, noteBadRecord } from "./doubts.ts";
+import {
+  moveCheck,
+  readCheckPosition,
+  readSealAfter,
+  SEAL_CHECK,
+  verifySeal,
+  type SealKey,
+} from "./seal-checks.ts";
+import { faultsOf, subjectOf } from "./verification.ts";
+
+/** One step of the rolling check. */
+export interface RolledOn {
+  /** The seal that was checked; null where the check has come round, or it was not time for it. */
+  readonly seal: SealKey | null;
+  readonly faults: readonly FoundFault[];
+}
+
+/**
+ * Checks the next seal with its records, and moves on. What is wrong is noted, and the run quarantined where that is news;
+ * one that cannot be looked at does not keep the check from the next time.
+ */
+export async function checkNextSeal(database: Database): Promise<RolledOn> {
+  const from = await readCheckPosition(database);
+  if (from === undefined) return { seal: null, faults: [] };
+  const seal = await readSealAfter(database, from);
+  const verified = seal === null ? null : await verifySeal(database, seal);
+  const faults = verified === null ? [] : faultsOf(verified, "evidence");
+  for (const fault of faults) {
+    const { tenantId, runId, detail } = fault;
+    if (runId !== null && tenantId !== null)
+      await noteBadRecord(database, { tenantId, runId }, detail, fault.foundBy);
+    else await noteFaults(database, [fault]);
+  }
+  if (verified !== null) {
+    const { tenantId } = verified;
+    const good = verified.members.flatMap(({ runId, fault }) =>
+      fault === null ? [{ tenantId, subject: runId }] : [],
+    );
+    await faultsGone(database, RECORD_CHECK, good);
+    if (verified.fault === null) await faultsGone(database, SEAL_CHECK, [subjectOf(verified)]);
+  }
+  await moveCheck(database, from, seal);
+  return { seal, faults };
+}
