@@ -41,7 +41,7 @@ import {
   type MessageOutcome,
   type Route,
 } from "@ghouls/engine";
-import type { BeforeOpening, Ledger } from "@ghouls/ledger";
+import type { BeforeOpening, Ledger, RetentionAges } from "@ghouls/ledger";
 import { testDatabase, type TestDatabase } from "./database.ts";
 import { testQueue, type TestQueue } from "./queue.ts";
 
@@ -122,6 +122,8 @@ export interface WorldOptions {
   readonly authority?: AuthorityCheck;
   readonly grants?: GrantProvider;
   readonly capacities?: Readonly<Record<string, number>>;
+  /** How long bodies, copies and repairs are kept; for ever where absent. */
+  readonly retention?: RetentionAges;
   /** Origins that these may have. */
   readonly origins?: readonly string[];
   /** The digest of each workflow: its name and version where absent. */
@@ -260,7 +262,14 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     },
     deliver,
     reconcile: () =>
-      reconcile({ ...deps, queue, pageSize: 100, pageBudgetMs: 100, remainingMs: () => 60_000 }),
+      reconcile({
+        ...deps,
+        queue,
+        retention: options.retention,
+        pageSize: 100,
+        pageBudgetMs: 100,
+        remainingMs: () => 60_000,
+      }),
     view: async (runId) => {
       const view = await reads.getRun(SOMEBODY.tenantId, runId);
       if (view === undefined) throw new Error(`no run ${runId}`);

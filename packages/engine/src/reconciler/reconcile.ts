@@ -1,4 +1,8 @@
 import type { Position } from "@ghouls/ledger";
+import type { Owner, Pass } from "./pass.ts";
+import { endingsPass, type EndingsOptions } from "./passes/endings.ts";
+import { retentionPass, type RetentionOptions } from "./passes/retention.ts";
+import { sealsPass, type SealsOptions } from "./passes/seals.ts";
 import { tellParents, type ChildrenCounts, type ChildrenOptions } from "./passes/children.ts";
 import { contain, type ContainmentCounts, type ContainmentOptions } from "./passes/containment.ts";
 import { lookUpConsents, type ConsentCounts, type ConsentsPassOptions } from "./passes/consents.ts";
@@ -20,14 +24,20 @@ export interface ReconcileOptions
     Omit<ConsentsPassOptions, "ledger" | "settings">,
     Omit<DelegatesOptions, "ledger" | "settings">,
     Omit<ChildrenOptions, "ledger" | "settings">,
-    Omit<ContainmentOptions, "ledger" | "settings"> {
+    Omit<ContainmentOptions, "ledger" | "settings">,
+    Omit<EndingsOptions, "ledger">,
+    Omit<SealsOptions, "ledger">,
+    Omit<RetentionOptions, "ledger"> {
   readonly ledger: RelayOptions["ledger"] &
     ReanimationOptions["ledger"] &
     ContainmentOptions["ledger"] &
     TimersOptions["ledger"] &
     DelegatesOptions["ledger"] &
     ChildrenOptions["ledger"] &
-    ConsentsPassOptions["ledger"];
+    ConsentsPassOptions["ledger"] &
+    EndingsOptions["ledger"] &
+    SealsOptions["ledger"] &
+    RetentionOptions["ledger"];
   readonly settings: ReanimationOptions["settings"] &
     ContainmentOptions["settings"] &
     DelegatesOptions["settings"] &
@@ -47,6 +57,9 @@ export interface ReconcileReport {
   readonly delegates: PassReport<DelegateCounts>;
   readonly containment: PassReport<ContainmentCounts>;
   readonly children: PassReport<ChildrenCounts>;
+  readonly endings: PassReport<OwnerCounts>;
+  readonly seals: PassReport<OwnerCounts>;
+  readonly retention: PassReport<OwnerCounts>;
   readonly relay: PassReport<RelayCounts>;
 }
 
@@ -96,10 +109,46 @@ export async function reconcile(options: ReconcileOptions): Promise<ReconcileRep
       { due: 0, resumed: 0, ended: 0, failed: 0 },
       (after?: Position) => tellParents(options, after),
     ),
+    endings: await ownersOf(endingsPass(options), options),
+    seals: await ownersOf(sealsPass(options), options),
+    retention: await ownersOf(retentionPass(options), options),
     relay: await pass("relay", options, { due: 0, published: 0, failed: 0 }, async () => {
       const counts = await relay(options);
       // What was published or has failed goes to a later time. A page that moved nothing would come again at once.
       return { counts, next: counts.published > 0 && counts.due >= options.pageSize ? true : undefined };
     }),
   };
+}
+
+interface OwnerCounts {
+  readonly due: number;
+  readonly repaired: number;
+  readonly failed: number;
+}
+
+/** The pages of a pass whose owners have turns of their own. */
+function ownersOf<Due extends Owner>(
+  one: Pass<Due>,
+  { pageSize: limit, settings, log, ...rest }: ReconcileOptions,
+): Promise<PassReport<OwnerCounts>> {
+  const turn = { signal: new AbortController().signal, withinMs: () => settings.ownerDeadlineMs };
+  const zero = { due: 0, repaired: 0, failed: 0 };
+  return pass(one.name, { log, ...rest }, zero, async (after?: Position) => {
+    const { found, next } = await one.find({ limit, after });
+    let [repaired, failed] = [0, 0];
+    for (const due of found) {
+      try {
+        const [outcome] = await one.repair([due], turn);
+        if (outcome?.kind === "repaired") repaired += 1;
+      } catch (error) {
+        failed += 1;
+        log.warn("an owner could not be looked after", {
+          pass: one.name,
+          owner: due.owner,
+          error: String(error).slice(0, 200),
+        });
+      }
+    }
+    return { counts: { due: found.length, repaired, failed }, next };
+  });
 }

@@ -1,3 +1,4 @@
+import { durationMs } from "@ghouls/core";
 import { reconcileWhenDue, type ReconcileReport, type Skipped } from "@ghouls/engine";
 import type { Config } from "../config.ts";
 import { once, openRuntime, type RuntimeOverrides } from "../runtime.ts";
@@ -19,7 +20,7 @@ export function createReconciler(
   return async (_event, context) => {
     const { ledger, queue, hint, clock, publisher, codec, faults, log, settings, delegation, ids, worker } =
       await runtime();
-    const { decisionSources } = config;
+    const { decisionSources, retention } = config;
     return reconcileWhenDue({
       ledger,
       hint,
@@ -34,6 +35,11 @@ export function createReconciler(
       delegation,
       ids,
       worker,
+      retention: {
+        bodiesMs: retention.bodies === undefined ? null : durationMs(retention.bodies),
+        stepsMs: durationMs(retention.steps),
+        repairsMs: durationMs(retention.repairs),
+      },
       hintPatienceMs: overrides.hintPatienceMs,
       pageSize: PAGE_SIZE,
       pageBudgetMs: PAGE_BUDGET_MS,

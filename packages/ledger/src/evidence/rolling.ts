@@ -1,15 +1,8 @@
 import type { Database } from "../connection/database.ts";
 import { noteFaults, type FoundFault } from "../integrity/faults.ts";
-import { RECORD_CHECK, faultsGone, noteBadRecord } from "./doubts.ts";
-import {
-  moveCheck,
-  readCheckPosition,
-  readSealAfter,
-  SEAL_CHECK,
-  verifySeal,
-  type SealKey,
-} from "./seal-checks.ts";
-import { faultsOf, subjectOf } from "./verification.ts";
+import { noteBadRecord } from "./doubts.ts";
+import { moveCheck, readCheckPosition, readSealAfter, verifySeal, type SealKey } from "./seal-checks.ts";
+import { faultsOf, goodAgain } from "./verification.ts";
 
 /** One step of the rolling check. */
 export interface RolledOn {
@@ -34,14 +27,7 @@ export async function checkNextSeal(database: Database): Promise<RolledOn> {
       await noteBadRecord(database, { tenantId, runId }, detail, fault.foundBy);
     else await noteFaults(database, [fault]);
   }
-  if (verified !== null) {
-    const { tenantId } = verified;
-    const good = verified.members.flatMap(({ runId, fault }) =>
-      fault === null ? [{ tenantId, subject: runId }] : [],
-    );
-    await faultsGone(database, RECORD_CHECK, good);
-    if (verified.fault === null) await faultsGone(database, SEAL_CHECK, [subjectOf(verified)]);
-  }
+  if (verified !== null) await goodAgain(database, verified);
   await moveCheck(database, from, seal);
   return { seal, faults };
 }

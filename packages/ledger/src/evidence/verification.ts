@@ -75,7 +75,7 @@ export async function verifyEvidence(database: Database, foundBy: string): Promi
     if (verified === null) continue;
     seals += 1;
     for (const fault of faultsOf(verified, foundBy)) await keep(fault);
-    if (verified.fault === null) await faultsGone(database, SEAL_CHECK, [subjectOf(at)]);
+    await goodAgain(database, verified);
   }
   for await (const tenantId of tenants(database)) {
     const fault = await missingSeals(database, tenantId, foundBy);
@@ -104,7 +104,9 @@ async function walkRuns(
       runs += 1;
       if (!judged.missing) records += 1;
       if (unsealed) pending += 1;
-      if (judged.fault === null) good.push({ tenantId, subject: runId });
+      // Of one that is sealed the seal says more: it knows what the record was.
+      if (judged.fault === null && unsealed) good.push({ tenantId, subject: runId });
+      else if (judged.fault === null) continue;
       else if (!judged.missing || !unsealed) await keep(faultOf(judged, judged.fault, foundBy));
     }
     await faultsGone(database, RECORD_CHECK, good);
@@ -167,7 +169,15 @@ function faultOf(
   return { check: RECORD_CHECK, tenantId, runId, subject: runId, detail, foundBy };
 }
 
+/** Says that what was wrong with a seal, or with records of it, is gone where it is. */
+export async function goodAgain(executor: Executor, verified: VerifiedSeal): Promise<void> {
+  const { tenantId, fault, members } = verified;
+  const good = members.flatMap((one) => (one.fault === null ? [{ tenantId, subject: one.runId }] : []));
+  await faultsGone(executor, RECORD_CHECK, good);
+  if (fault === null) await faultsGone(executor, SEAL_CHECK, [subjectOf(verified)]);
+}
+
 /** What tells a seal from others among faults. */
-export function subjectOf({ tenantId, number }: SealKey): { tenantId: string; subject: string } {
+function subjectOf({ tenantId, number }: SealKey): { tenantId: string; subject: string } {
   return { tenantId, subject: `seal ${number}` };
 }

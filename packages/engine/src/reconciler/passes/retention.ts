@@ -3,8 +3,11 @@ import { LEFT, REPAIRED, type Outcome, type Pass, type Turn } from "../pass.ts";
 
 export interface RetentionOptions {
   readonly ledger: Pick<Ledger, "retention">;
-  readonly ages: RetentionAges;
+  /** Nothing is emptied, and nothing forgotten, where it is absent. */
+  readonly retention?: RetentionAges | undefined;
 }
+
+const FOR_EVER: RetentionAges = { bodiesMs: null, stepsMs: null, repairsMs: null };
 
 /** Bodies that one commit empties, and repairs that one forgets. */
 const BATCH = 1_000;
@@ -16,7 +19,7 @@ const RULES = {
 } as const;
 
 /** Empties bodies of runs that ended longer ago than they are kept, never digests, and forgets old repairs. */
-export function retentionPass({ ledger, ages }: RetentionOptions): Pass<DueRetention> {
+export function retentionPass({ ledger, retention: ages = FOR_EVER }: RetentionOptions): Pass<DueRetention> {
   const empty = async (due: DueRetention, turn: Turn): Promise<Outcome> => {
     for (;;) {
       const emptied = await ledger.retention.empty(due, BATCH, ages);
