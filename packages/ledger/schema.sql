@@ -54,7 +54,7 @@ create table ghouls.attempts ( -- r, owner migrator
   delay_seconds double precision not null,
   poll_seconds double precision,
   heartbeat_seconds double precision,
-  request_text text not null,
+  request_text text,
   stored_digest text not null,
   request_digest text not null,
   idempotency_key text not null,
@@ -92,7 +92,8 @@ create table ghouls.audit ( -- r, owner migrator
   act text not null,
   subject text not null,
   reason text not null,
-  at timestamp with time zone not null
+  at timestamp with time zone not null,
+  after_end boolean not null default false
 );
 create table ghouls.capacities ( -- r, owner migrator
   name text not null,
@@ -133,7 +134,7 @@ create table ghouls.consents ( -- r, owner migrator
   arm_id uuid not null,
   status text not null,
   title text not null,
-  request_text text not null,
+  request_text text,
   stored_digest text not null,
   request_digest text not null,
   deciders text[] not null,
@@ -351,7 +352,8 @@ create table ghouls.end_acts ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
   act text not null,
-  ended_at timestamp with time zone not null
+  ended_at timestamp with time zone not null,
+  due_at timestamp with time zone not null
 );
 create table ghouls.evidence ( -- r, owner migrator
   tenant_id text not null,
@@ -553,7 +555,15 @@ END),
   paused_by text,
   pause_reason text,
   redrive_of uuid,
-  input_stored_for uuid
+  input_stored_for uuid,
+  bodies_emptied_at timestamp with time zone,
+  steps_emptied_at timestamp with time zone
+);
+create table ghouls.seal_checks ( -- r, owner migrator
+  name text not null,
+  tenant_id text,
+  number integer,
+  next_at timestamp with time zone not null
 );
 create table ghouls.seals ( -- r, owner migrator
   tenant_id text not null,
@@ -676,6 +686,7 @@ alter table ghouls.attempts add constraint attempts_of_call UNIQUE (tenant_id, r
 alter table ghouls.attempts add constraint attempts_pkey PRIMARY KEY (tenant_id, run_id, attempt_id);
 alter table ghouls.attempts add constraint attempts_poll_seconds_check CHECK ((poll_seconds > (0)::double precision));
 alter table ghouls.attempts add constraint attempts_report CHECK ((((status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text])) = (report_digest IS NOT NULL)) AND ((report_text IS NULL) OR (report_digest IS NOT NULL))));
+alter table ghouls.attempts add constraint attempts_request CHECK (((request_text IS NOT NULL) OR (closed_at IS NOT NULL)));
 alter table ghouls.attempts add constraint attempts_sent CHECK ((((submissions > 0) = (token IS NOT NULL)) AND (num_nulls(token, sends_until, submitter) = ANY (ARRAY[0, 3])) AND ((status = ANY (ARRAY['DEFINED'::text, 'CANCELLED'::text])) OR (token IS NOT NULL)) AND ((status <> 'DEFINED'::text) OR (token IS NULL))));
 alter table ghouls.attempts add constraint attempts_status_check CHECK ((status = ANY (ARRAY['DEFINED'::text, 'SUBMITTING'::text, 'SUBMITTED'::text, 'RUNNING'::text, 'UNCERTAIN'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text])));
 alter table ghouls.attempts add constraint attempts_submissions_check CHECK ((submissions >= 0));
@@ -702,6 +713,7 @@ alter table ghouls.consents add constraint consents_deciders_check CHECK ((cardi
 alter table ghouls.consents add constraint consents_on_expiry_check CHECK ((on_expiry = ANY (ARRAY['expire'::text, 'grant'::text, 'deny'::text])));
 alter table ghouls.consents add constraint consents_pkey PRIMARY KEY (tenant_id, run_id, consent_id);
 alter table ghouls.consents add constraint consents_quorum_check CHECK ((quorum >= 1));
+alter table ghouls.consents add constraint consents_request CHECK (((request_text IS NOT NULL) OR (closed_at IS NOT NULL)));
 alter table ghouls.consents add constraint consents_source CHECK (((source IS NULL) OR (status <> 'PENDING'::text) OR (next_look_at IS NOT NULL)));
 alter table ghouls.consents add constraint consents_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'GRANTED'::text, 'DENIED'::text, 'EXPIRED'::text, 'CANCELLED'::text])));
 alter table ghouls.consents add constraint consents_tenant_id_run_id_arm_id_fkey FOREIGN KEY (tenant_id, run_id, arm_id) REFERENCES ghouls.arms(tenant_id, run_id, arm_id);
@@ -726,7 +738,7 @@ alter table ghouls.deliveries add constraint deliveries_status_check CHECK ((sta
 alter table ghouls.deliveries add constraint deliveries_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
 alter table ghouls.deliveries add constraint deliveries_unclaimed CHECK (((status <> ALL (ARRAY['HELD'::text, 'PENDING'::text])) OR (token IS NULL)));
 alter table ghouls.deliveries add constraint deliveries_worker_end CHECK ((num_nulls(worker_ended_at, worker_end) <> 1));
-alter table ghouls.end_acts add constraint end_acts_act_check CHECK ((act = ANY (ARRAY['record'::text, 'checkpoints'::text, 'seal'::text])));
+alter table ghouls.end_acts add constraint end_acts_act_check CHECK ((act = ANY (ARRAY['record'::text, 'checkpoints'::text, 'seal'::text, 'doubt'::text])));
 alter table ghouls.end_acts add constraint end_acts_pkey PRIMARY KEY (tenant_id, run_id, act);
 alter table ghouls.evidence add constraint evidence_class_check CHECK ((class = ANY (ARRAY['rejected'::text, 'durable_best_effort'::text])));
 alter table ghouls.evidence add constraint evidence_ordinal_check CHECK ((ordinal >= 1));
@@ -813,6 +825,9 @@ alter table ghouls.runs add constraint runs_run_id_key UNIQUE (run_id);
 alter table ghouls.runs add constraint runs_started CHECK (((status = ANY (ARRAY['QUEUED'::text, 'FAILING'::text, 'FAILED'::text, 'CANCELLING'::text, 'CANCELLED'::text])) OR (started_at IS NOT NULL)));
 alter table ghouls.runs add constraint runs_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'AWAITING_HARDWARE'::text, 'AWAITING_CONSENT'::text, 'AWAITING_DELEGATE'::text, 'AWAITING_CHILD'::text, 'AWAITING_SIGNAL'::text, 'AWAITING_TIMER'::text, 'COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])));
 alter table ghouls.runs add constraint runs_tenant_id_check CHECK ((tenant_id <> ''::text));
+alter table ghouls.seal_checks add constraint seal_checks_name_check CHECK ((name = 'rolling'::text));
+alter table ghouls.seal_checks add constraint seal_checks_pkey PRIMARY KEY (name);
+alter table ghouls.seal_checks add constraint seal_checks_position CHECK ((num_nulls(tenant_id, number) <> 1));
 alter table ghouls.seals add constraint seals_chained CHECK (((number = 1) = (previous_digest IS NULL)));
 alter table ghouls.seals add constraint seals_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text));
 alter table ghouls.seals add constraint seals_number_check CHECK ((number >= 1));
@@ -873,7 +888,10 @@ CREATE UNIQUE INDEX deliveries_one_open ON ghouls.deliveries USING btree (tenant
 CREATE UNIQUE INDEX deliveries_pkey ON ghouls.deliveries USING btree (tenant_id, run_id, seq);
 CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at, run_id) WHERE (status = 'PENDING'::text);
 CREATE INDEX end_acts_due ON ghouls.end_acts USING btree (act, ended_at, run_id);
+CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at) WHERE (status = 'PENDING'::text);
+CREATE INDEX end_acts_due ON ghouls.end_acts USING btree (act, due_at, run_id);
 CREATE UNIQUE INDEX end_acts_pkey ON ghouls.end_acts USING btree (tenant_id, run_id, act);
+CREATE INDEX end_acts_to_seal ON ghouls.end_acts USING btree (tenant_id, due_at, run_id) WHERE (act = 'seal'::text);
 CREATE UNIQUE INDEX evidence_of_entry ON ghouls.evidence USING btree (tenant_id, run_id, ordinal) WHERE (class = 'durable_best_effort'::text);
 CREATE UNIQUE INDEX evidence_pkey ON ghouls.evidence USING btree (tenant_id, run_id, evidence_id);
 CREATE UNIQUE INDEX grants_grant_id_key ON ghouls.grants USING btree (grant_id);
@@ -911,6 +929,9 @@ CREATE UNIQUE INDEX runs_pkey ON ghouls.runs USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX runs_redrive_of ON ghouls.runs USING btree (tenant_id, redrive_of) WHERE (redrive_of IS NOT NULL);
 CREATE UNIQUE INDEX runs_run_id_key ON ghouls.runs USING btree (run_id);
 CREATE INDEX runs_with_attention ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC) WHERE ((attention_at IS NOT NULL) OR (quarantined_at IS NOT NULL));
+CREATE INDEX runs_with_bodies ON ghouls.runs USING btree (finished_at, run_id) WHERE ((finished_at IS NOT NULL) AND (bodies_emptied_at IS NULL));
+CREATE INDEX runs_with_steps ON ghouls.runs USING btree (finished_at, run_id) WHERE ((finished_at IS NOT NULL) AND (steps_emptied_at IS NULL));
+CREATE UNIQUE INDEX seal_checks_pkey ON ghouls.seal_checks USING btree (name);
 CREATE UNIQUE INDEX seals_pkey ON ghouls.seals USING btree (tenant_id, number);
 CREATE INDEX signals_buffered ON ghouls.signals USING btree (tenant_id, run_id, name, received_at, signal_id) WHERE (consumed_at IS NULL);
 CREATE UNIQUE INDEX signals_idempotency_key ON ghouls.signals USING btree (tenant_id, run_id, idempotency_key);
@@ -1023,6 +1044,68 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.empty_bodies(of_tenant text, of_run uuid, at_most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  emptied integer;
+begin
+  perform from ghouls.runs run where run.tenant_id = of_tenant and run.run_id = of_run for update;
+  if not ghouls.may_be_emptied(of_tenant, of_run) then
+    return null;
+  end if;
+  update ghouls.journal j set result_text = null
+  from (
+    select x.ordinal from ghouls.journal x
+    where x.tenant_id = of_tenant and x.run_id = of_run and x.result_text is not null
+    order by x.ordinal limit at_most) as full_one
+  where j.tenant_id = of_tenant and j.run_id = of_run and j.ordinal = full_one.ordinal;
+  get diagnostics emptied = row_count;
+  if emptied >= at_most then
+    return emptied;
+  end if;
+  update ghouls.signals set payload_text = null
+    where tenant_id = of_tenant and run_id = of_run and payload_text is not null;
+  update ghouls.consents set request_text = null
+    where tenant_id = of_tenant and run_id = of_run and request_text is not null;
+  update ghouls.consent_decisions set comment_text = null
+    where tenant_id = of_tenant and run_id = of_run and comment_text is not null;
+  update ghouls.attempts set request_text = null, report_text = null
+    where tenant_id = of_tenant and run_id = of_run and (request_text is not null or report_text is not null);
+  update ghouls.runs set input_text = null, output_text = null, error_text = null, bodies_emptied_at = ghouls.clock()
+    where tenant_id = of_tenant and run_id = of_run;
+  return emptied;
+end
+$function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.empty_steps(of_tenant text, of_run uuid, at_most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  emptied integer;
+begin
+  perform from ghouls.runs run where run.tenant_id = of_tenant and run.run_id = of_run for update;
+  if not ghouls.may_be_emptied(of_tenant, of_run) then
+    return null;
+  end if;
+  update ghouls.evidence e set body_text = null
+  from (
+    select x.evidence_id from ghouls.evidence x
+    where x.tenant_id = of_tenant and x.run_id = of_run and x.body_text is not null
+    order by x.evidence_id limit at_most) as full_one
+  where e.tenant_id = of_tenant and e.run_id = of_run and e.evidence_id = full_one.evidence_id;
+  get diagnostics emptied = row_count;
+  if emptied < at_most then
+    update ghouls.runs set steps_emptied_at = ghouls.clock() where tenant_id = of_tenant and run_id = of_run;
+  end if;
+  return emptied;
+end
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.end_pause()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1058,6 +1141,8 @@ begin
   if new.input_text is null then allowed.input_text := old.input_text; end if;
   if new.output_text is null then allowed.output_text := old.output_text; end if;
   if new.error_text is null then allowed.error_text := old.error_text; end if;
+  if old.bodies_emptied_at is null then allowed.bodies_emptied_at := null; end if;
+  if old.steps_emptied_at is null then allowed.steps_emptied_at := null; end if;
   if allowed is distinct from old then
     raise exception 'a terminal run does not change' using errcode = 'GH001';
   end if;
@@ -1091,13 +1176,43 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.may_be_emptied(of_tenant text, of_run uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return coalesce((
+    select run.finished_at is not null and run.quarantined_at is null
+      and exists (
+        select from ghouls.terminal_records record where record.tenant_id = run.tenant_id and record.run_id = run.run_id)
+      and not exists (
+        select from ghouls.end_acts act
+        where act.tenant_id = run.tenant_id and act.run_id = run.run_id and act.act in ('record', 'seal', 'doubt'))
+      and not exists (
+        select from ghouls.runs parent
+        where parent.tenant_id = run.tenant_id and parent.run_id = run.parent_run_id and parent.finished_at is null)
+      and not exists (
+        select from ghouls.integrity_faults fault
+        where fault.tenant_id = run.tenant_id and fault.run_id = run.run_id and fault.gone_at is null and fault.acknowledged_at is null)
+    from ghouls.runs run
+    where run.tenant_id = of_tenant and run.run_id = of_run), false);
+end
+$function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.micros(at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$select (extract(epoch from at) * 1000000)::bigint$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.note_end()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  insert into ghouls.end_acts (tenant_id, run_id, act, ended_at)
-    select new.tenant_id, new.run_id, act, new.finished_at from unnest(array['record', 'checkpoints', 'seal']) as act
+  insert into ghouls.end_acts (tenant_id, run_id, act, ended_at, due_at)
+    select new.tenant_id, new.run_id, act, new.finished_at,
+      new.finished_at + case act when 'seal' then interval '1 minute' else interval '0' end
+    from unnest(array['record', 'checkpoints', 'seal']) as act
     where act <> 'checkpoints' or new.generation > 0
     on conflict (tenant_id, run_id, act) do nothing;
   return null;
@@ -1112,6 +1227,33 @@ begin
   return new;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.place_word()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.after_end := exists (
+    select from ghouls.runs run
+    where run.tenant_id = new.tenant_id and run.run_id = new.run_id and run.finished_at is not null);
+  return new;
+end
+$function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.seal_digest(of_tenant text, of_number integer, of_previous text, of_members text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+select ghouls.text_digest(concat_ws(chr(10), to_jsonb(of_tenant)::text, of_number::text, coalesce(of_previous, '-'), of_members))
+$function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.seal_members(of_text text)
+ RETURNS TABLE(place integer, run_id uuid, record_digest text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+select split_part(line, ' ', 1)::integer, split_part(line, ' ', 2)::uuid, split_part(line, ' ', 3)
+from string_to_table(of_text, chr(10)) as line
+where line ~ '^[1-9][0-9]{0,3} [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12} [0-9a-f]{64}$'
+$function$; -- owner migrator
 CREATE OR REPLACE FUNCTION ghouls.tell_parent()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1123,8 +1265,71 @@ begin
   return null;
 end
 $function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.terminal_text(of_tenant text, of_run uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+select jsonb_build_object(
+  'format', 1,
+  'tenant', run.tenant_id,
+  'run', run.run_id,
+  'status', run.status,
+  'request', jsonb_build_object('digest', run.request_digest, 'key', run.idempotency_key, 'by', run.requested_by,
+    'roles', to_jsonb(run.requested_roles), 'agent', run.agent, 'queue', run.queue, 'priority', run.priority),
+  'workflow', jsonb_build_object('name', run.workflow_name, 'version', run.workflow_version, 'digest', run.workflow_digest),
+  'links', jsonb_build_object('first', run.first_run_id, 'redriveOf', run.redrive_of, 'parent', run.parent_run_id,
+    'parentArm', run.parent_arm_id, 'parentClose', run.parent_close),
+  'bodies', jsonb_build_object('input', run.input_digest, 'output', run.output_digest, 'error', run.error_digest,
+    'errorCode', run.error_code),
+  'cancel', case when run.cancelled_by is not null then jsonb_build_object('by', run.cancelled_by, 'reason', run.cancel_reason) end,
+  'times', jsonb_build_object('created', ghouls.micros(run.created_at), 'starts', ghouls.micros(run.starts_at),
+    'started', ghouls.micros(run.started_at), 'deadline', ghouls.micros(run.deadline_at), 'finished', ghouls.micros(run.finished_at)),
+  'journal', (
+    select jsonb_build_object('length', run.journal_length, 'entries', count(*), 'epoch', run.epoch, 'digest', ghouls.text_digest(coalesce(string_agg(
+      jsonb_build_array(j.ordinal, j.epoch, j.scope, j.kind, j.name, j.nth, j.outcome, j.tries, j.result_digest)::text,
+      chr(10) order by j.ordinal), '')))
+    from ghouls.journal j
+    where j.tenant_id = run.tenant_id and j.run_id = run.run_id),
+  'deliveries', coalesce((
+    select jsonb_agg(jsonb_build_array(d.seq, d.cause, d.status, d.outcome, d.claimed_by, ghouls.micros(d.created_at),
+      ghouls.micros(d.claimed_at), ghouls.micros(d.settled_at), ghouls.micros(d.fenced_at)) order by d.seq)
+    from ghouls.deliveries d
+    where d.tenant_id = run.tenant_id and d.run_id = run.run_id), '[]'),
+  'items', coalesce((
+    select jsonb_agg(jsonb_build_array(i.kind, i.key, i.seq, i.acknowledged_by, i.acknowledgement, ghouls.micros(i.acknowledged_at))
+      order by i.kind collate "C", i.key collate "C")
+    from ghouls.containment_items i
+    where i.tenant_id = run.tenant_id and i.run_id = run.run_id), '[]'),
+  'consents', coalesce((
+    select jsonb_agg(jsonb_build_object('consent', c.consent_id, 'status', c.status, 'digest', c.request_digest, 'by', c.closed_by,
+      'closed', ghouls.micros(c.closed_at), 'decisions', coalesce((
+        select jsonb_agg(jsonb_build_array(s.subject, s.verdict, s.comment_digest, ghouls.micros(s.decided_at)) order by s.subject collate "C")
+        from ghouls.consent_decisions s
+        where s.tenant_id = c.tenant_id and s.run_id = c.run_id and s.consent_id = c.consent_id), '[]')) order by c.consent_id)
+    from ghouls.consents c
+    where c.tenant_id = run.tenant_id and c.run_id = run.run_id), '[]'),
+  'attempts', coalesce((
+    select jsonb_agg(jsonb_build_object('attempt', t.attempt_id, 'service', t.service, 'status', t.status, 'request', t.request_digest,
+      'report', t.report_digest, 'by', t.closed_by, 'closed', ghouls.micros(t.closed_at)) order by t.attempt_id)
+    from ghouls.attempts t
+    where t.tenant_id = run.tenant_id and t.run_id = run.run_id), '[]'),
+  'acts', coalesce((
+    select jsonb_agg(jsonb_build_array(word.actor, word.act, word.subject, word.reason, ghouls.micros(word.at)) order by word.at, word.audit_id)
+    from ghouls.audit word
+    where word.tenant_id = run.tenant_id and word.run_id = run.run_id and not word.after_end), '[]')
+)::text
+from ghouls.runs run
+where run.tenant_id = of_tenant and run.run_id = of_run and run.finished_at is not null
+$function$; -- owner migrator
+CREATE OR REPLACE FUNCTION ghouls.text_digest(of_text text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$select encode(sha256(convert_to(of_text, 'UTF8')), 'hex')$function$; -- owner migrator
 
 -- triggers
+CREATE TRIGGER place_word BEFORE INSERT ON ghouls.audit FOR EACH ROW EXECUTE FUNCTION ghouls.place_word();
 CREATE TRIGGER keep_capacity BEFORE UPDATE ON ghouls.capacities FOR EACH ROW WHEN (((old.said_at IS NOT NULL) AND (NOT (new.said_at IS DISTINCT FROM old.said_at)))) EXECUTE FUNCTION ghouls.keep_capacity();
 CREATE TRIGGER close_waits AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN ((((new.generation > 0) OR (new.children > 0)) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.close_waits();
 CREATE TRIGGER contain_attempts BEFORE UPDATE OF status ON ghouls.runs FOR EACH ROW WHEN (((new.generation > 0) AND (new.status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])) AND (old.status <> ALL (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELLED'::text])))) EXECUTE FUNCTION ghouls.contain_attempts();
@@ -1139,8 +1344,15 @@ CREATE TRIGGER tell_parent AFTER UPDATE OF status ON ghouls.runs FOR EACH ROW WH
 
 -- comments
 comment on function ghouls.clock() is 'The only time that the protocol knows. Tests replace it.';
+comment on function ghouls.empty_bodies(pg_catalog.text,pg_catalog.uuid,integer) is 'Empties bodies of an ended run, never digests: so many of its journal, and with the last of them all the others. Null: it may not be.';
+comment on function ghouls.empty_steps(pg_catalog.text,pg_catalog.uuid,integer) is 'The same of the copies of its steps, and of what fenced workers left.';
 comment on function ghouls.keep_capacity() is 'A process of before that starts late does not overrule a deploy.';
 comment on index ghouls.deliveries_publishable is 'With the run, because the end of a pause makes any number of publications due at one moment, and a page begins among them.';
+comment on function ghouls.may_be_emptied(pg_catalog.text,pg_catalog.uuid) is 'Nobody needs its bodies: it is sealed, undoubted, and its parent, which reads its result, has ended too.';
+comment on function ghouls.micros(timestamp with time zone) is 'Microseconds since 1970: whatever the time zone and the date style of a session are.';
+comment on function ghouls.place_word() is 'The run is locked by then. Times are no proof: clocks step, and one statement may be late.';
+comment on function ghouls.seal_members(pg_catalog.text) is 'Lines that are none are left out: a seal of which there are fewer than it says is altered.';
+comment on function ghouls.terminal_text(pg_catalog.text,pg_catalog.uuid) is 'The text of a terminal record: only what can no longer change, and nothing that retention empties. Null while the run goes on.';
 comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
 comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on table ghouls.audit is 'Operators acts, append only.';
@@ -1148,7 +1360,7 @@ comment on table ghouls.capacities is 'What runs may reserve units of, as a conf
 comment on table ghouls.child_ends is 'Children that have ended, until their parents know. Written under the lock of the child alone, so it has no reference to either.';
 comment on table ghouls.dead_letters is 'Messages of dead-letter queues that name no delivery of this ledger: they stay there for a person. Belongs to the deployment, so it has no tenant.';
 comment on table ghouls.degraded_owners is 'Owners that a pass could not look after: they take turns of their own. Their page is degraded while one of it is here.';
-comment on table ghouls.end_acts is 'What is still to be done after the end of a run: a row goes when it is done. Written under the lock of its run.';
+comment on table ghouls.end_acts is 'What is still to be done after the end of a run: a row goes when it is done. Made under the lock of its run.';
 comment on table ghouls.evidence is 'Copies of steps, and what came from a worker that had been fenced. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.grants is 'A row stays when its grant has ended, and tells who made and who revoked it. The application only reads it.';
 comment on table ghouls.integrity_faults is 'Contradictions that were found. A row stays, and tells who acknowledged it or when it was gone; one that comes back is another row.';
@@ -1157,6 +1369,7 @@ comment on table ghouls.passes is 'How far each pass has come, and what its last
 comment on table ghouls.pauses is 'What no worker takes up, beside single runs. A row stays when it has been lifted, and tells who set and who lifted it.';
 comment on table ghouls.repairs is 'What the reconciler has repaired, each in the commit of its repair. Some are written without the lock of their run, so it has no reference to it.';
 comment on table ghouls.reservations is 'Units that a claim holds, waits for, or has left: those are in use while the item of its worker is open.';
+comment on table ghouls.seal_checks is 'How far the rolling check of the seals has come. Belongs to the deployment.';
 comment on table ghouls.seals is 'A chain for each tenant, append only, also logged outside of the database.';
 comment on table ghouls.terminal_records is 'One of each ended run, append only: the digest is SHA-256 of the exact text. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.undos is 'Starts of steps that have an undo, committed before their calls.';
@@ -1169,12 +1382,14 @@ comment on table column ghouls.attempts.sends_until is 'The latest moment at whi
 comment on table column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
 comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';
 comment on table column ghouls.attempts.unsent is 'Whoever holds the token says that nothing of its submission was sent.';
+comment on table column ghouls.audit.after_end is 'Whether its run had ended before: then it is no part of the terminal record.';
 comment on table column ghouls.capacities.said_at is 'When a deploy has said how many there are; null where only a process has.';
 comment on table column ghouls.capacities.units is 'As a deploy said last (its preflight, or the host of one machine); a process adds only what is not here.';
 comment on table column ghouls.capacities.updated_at is 'When its units changed last: what was granted before may be more.';
 comment on table column ghouls.containment_items.over_at is 'When nothing of it can still act; null where only its worker, a supervisor or an operator can tell.';
 comment on table column ghouls.deliveries.hop_trace is 'W3C traceparent of the hop that carried it.';
 comment on table column ghouls.deliveries.made_in_trace is 'W3C traceparent of the request that has admitted its run; null where nobody traces.';
+comment on table column ghouls.end_acts.act is 'A doubt takes the place of a seal while the record of the run disagrees with it.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
 comment on table column ghouls.integrity_faults.subject is 'What tells it from others of its check, such as a run or a workflow pin.';
 comment on table column ghouls.integrity_faults.tenant_id is 'Null: it belongs to the deployment.';
@@ -1187,6 +1402,7 @@ comment on table column ghouls.pauses.workflow is 'Null: every workflow.';
 comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
 comment on table column ghouls.reservations.inside is 'Units of the same capacity that are held around it: it can never be had where both come to more than there is.';
 comment on table column ghouls.reservations.left_at is 'When its claim was lost or given up: a place is kept for a while after it, units until nothing of the claim can act.';
+comment on table column ghouls.runs.bodies_emptied_at is 'When retention has emptied its bodies and those of its journal, waits and jobs.';
 comment on table column ghouls.runs.children is 'How many runs it has started.';
 comment on table column ghouls.runs.contain_from is 'When its containment came further, or an operator spoke about it: what was tried in vain before it does not count any more.';
 comment on table column ghouls.runs.epoch is 'How often the run has continued as new.';
@@ -1198,9 +1414,11 @@ comment on table column ghouls.runs.parent_close is 'What becomes of it when its
 comment on table column ghouls.runs.redrive_of is 'The ended run whose work it takes up again.';
 comment on table column ghouls.runs.reservations is 'How often it has asked for units.';
 comment on table column ghouls.runs.starts_at is 'What now() of its code begins with: the start that it was given, its release from hold, its last restart, or what that of the run began with that it redrives; null: its admission.';
+comment on table column ghouls.runs.steps_emptied_at is 'When retention has emptied the copies of its steps.';
 comment on table column ghouls.runs.undoable is 'Whether it has started a step that has an undo.';
 comment on table column ghouls.runs.workflow_absent_since is 'The first give-back in a row by a build without the workflow of this run; null once a hop has started.';
-comment on table column ghouls.seals.digest is 'SHA-256 of tenant, number, previous digest and members, each on a line of its own.';
+comment on table column ghouls.seal_checks.tenant_id is 'Of the seal that was checked last; null: none was in this round.';
+comment on table column ghouls.seals.digest is 'SHA-256 of tenant (as JSON), number, previous digest (or -) and members, each on a line of its own.';
 comment on table column ghouls.seals.members_text is 'Position, run and digest of each record in it, a line each.';
 comment on table column ghouls.undos.cleared_at is 'When its own code had said of every try that it has not happened.';
 comment on table column ghouls.undos.once is 'Whether it is an effect that happens once, whose intents tell more.';
@@ -1215,7 +1433,7 @@ grant insert, select, update on table arms to application;
 grant insert, select, update on table attempts to application;
 grant insert, select on table audit to application;
 grant insert, select, update on table capacities to application;
-grant insert, select on table checkpoints to application;
+grant delete, insert, select on table checkpoints to application;
 grant delete, insert, select on table child_ends to application;
 grant insert, select on table consent_decisions to application;
 grant insert, select, update on table consents to application;
@@ -1253,6 +1471,7 @@ grant insert, select on table pauses to application;
 grant delete, insert, select on table repairs to application;
 grant insert, select, update on table reservations to application;
 grant insert, select, update on table runs to application;
+grant select, update on table seal_checks to application;
 grant insert, select on table seals to application;
 grant insert, select, update on table signals to application;
 grant select on table steps_to_undo to application;
@@ -1266,10 +1485,19 @@ grant execute on function close_waits to public;
 grant execute on function contain_attempts to public;
 grant execute on function contain_children to public;
 grant execute on function contain_undos to public;
+grant execute on function empty_bodies to application;
+grant execute on function empty_steps to application;
 grant execute on function end_pause to public;
 grant execute on function keep_capacity to public;
 grant execute on function keep_terminal_run to public;
 grant execute on function leave_reservations to public;
+grant execute on function may_be_emptied to public;
+grant execute on function micros to public;
 grant execute on function note_end to public;
 grant execute on function own_input to public;
+grant execute on function place_word to public;
+grant execute on function seal_digest to public;
+grant execute on function seal_members to public;
 grant execute on function tell_parent to public;
+grant execute on function terminal_text to public;
+grant execute on function text_digest to public;

@@ -33,6 +33,11 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "keys.page": "whoever owns the schema sees the keys of every tenant",
   "keys.revoke": "by the id alone, as the lookup",
   "items.due-named": "the same, of owners by name",
+  "evidence.due-acts-of": "what follows an end is done for every tenant",
+  "evidence.tenant-after": "whoever verifies all evidence goes from tenant to tenant",
+  "evidence.verify-runs": "whoever verifies all evidence goes through every tenant",
+  "retention.due": "retention serves every tenant",
+  "retention.due-of": "retention serves every tenant",
   "items.due": "containment serves every tenant",
 };
 /** The checks of `ghouls doctor` span tenants: they are run by whoever operates the whole. */

@@ -392,6 +392,7 @@ test("the next look reads one entry of each index, whatever the number of waitin
       "attempts by attempts_due",
       "child_ends by child_ends_due",
       "degraded_owners by degraded_owners_due",
+      "end_acts by end_acts_due",
       "runs by runs_by_deadline",
       "runs by runs_endable",
       // Whether the run of the first publication is paused.

@@ -168,7 +168,7 @@ describe("a lost worker", () => {
 
     expect((await world.view(runId)).steps).toBe(1);
     const evidence = await db.admin(
-      "select class, seq, outcome, body_text from ghouls.evidence where run_id = $1",
+      "select class, seq, outcome, body_text from ghouls.evidence where run_id = $1 and class = 'rejected'",
       [runId],
     );
     expect(evidence).toEqual([{ class: "rejected", seq: 1, outcome: "ok", body_text: '"first"' }]);
@@ -403,9 +403,11 @@ describe("an ending", () => {
     release();
     await working;
     expect(await world.view(runId)).toMatchObject({ status: "CANCELLED", steps: 0, output: null });
-    expect(await db.admin("select body_text from ghouls.evidence where run_id = $1", [runId])).toEqual([
-      { body_text: '"late"' },
-    ]);
+    expect(
+      await db.admin("select body_text from ghouls.evidence where run_id = $1 and class = 'rejected'", [
+        runId,
+      ]),
+    ).toEqual([{ body_text: '"late"' }]);
   });
 
   test("of a run that was never claimed is immediate", async () => {

@@ -6,7 +6,7 @@ const db = await testDatabase();
 const ledger = db.ledger();
 
 beforeEach(async () => {
-  await db.admin("truncate ghouls.runs cascade");
+  await db.admin("truncate ghouls.runs, ghouls.end_acts cascade");
 });
 
 describe("the ledger says in how many seconds somebody must look:", () => {
@@ -50,6 +50,21 @@ describe("the ledger says in how many seconds somebody must look:", () => {
     const due = await makeRun(db, { nextPublicationIn: 500 });
     await db.admin(passes, [due.runId]);
     expect(await seconds()).toBe(-9);
+  });
+
+  test("what follows the end of a run: its record at once, its seal after a while", async () => {
+    const run = await makeRun(db, { status: "DONE" });
+    await db.admin(
+      `insert into ghouls.end_acts (tenant_id, run_id, act, ended_at, due_at)
+       values ($1, $2, 'seal', ghouls.clock(), ghouls.clock() + interval '60 seconds')`,
+      [run.tenantId, run.runId],
+    );
+    expect(await seconds()).toBe(60);
+    await db.admin(
+      "insert into ghouls.end_acts (tenant_id, run_id, act, ended_at, due_at) values ($1, $2, 'record', ghouls.clock(), ghouls.clock() - interval '5 seconds')",
+      [run.tenantId, run.runId],
+    );
+    expect(await seconds()).toBe(-5);
   });
 
   test("an item, and the earliest of all of these, of any tenant and priority", async () => {

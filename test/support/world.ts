@@ -42,7 +42,7 @@ import {
   type MessageOutcome,
   type Route,
 } from "@ghouls/engine";
-import type { BeforeOpening, Ledger } from "@ghouls/ledger";
+import type { BeforeOpening, Ledger, RetentionAges } from "@ghouls/ledger";
 import { testDatabase, type TestDatabase } from "./database.ts";
 import { testQueue, type TestQueue } from "./queue.ts";
 
@@ -130,6 +130,8 @@ export interface WorldOptions {
   readonly authority?: AuthorityCheck;
   readonly grants?: GrantProvider;
   readonly capacities?: Readonly<Record<string, number>>;
+  /** How long bodies, copies and repairs are kept; for ever where absent. */
+  readonly retention?: RetentionAges;
   /** Origins that these may have. */
   readonly origins?: readonly string[];
   /** The digest of each workflow: its name and version where absent. */
@@ -274,7 +276,14 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     },
     deliver,
     reconcile: () =>
-      reconcile({ ...deps, queue, pageSize: 100, pageBudgetMs: 100, remainingMs: () => 60_000 }),
+      reconcile({
+        ...deps,
+        queue,
+        retention: options.retention,
+        pageSize: 100,
+        pageBudgetMs: 100,
+        remainingMs: () => 60_000,
+      }),
     view: async (runId) => {
       const view = await reads.getRun(SOMEBODY.tenantId, runId);
       if (view === undefined) throw new Error(`no run ${runId}`);
@@ -282,7 +291,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     },
     reset: async () => {
       await db.admin(
-        "truncate ghouls.runs, ghouls.child_ends, ghouls.pauses, ghouls.passes, ghouls.degraded_owners, ghouls.repairs cascade",
+        "truncate ghouls.runs, ghouls.child_ends, ghouls.pauses, ghouls.evidence, ghouls.end_acts, ghouls.terminal_records, ghouls.seals, ghouls.integrity_faults, ghouls.passes, ghouls.degraded_owners, ghouls.repairs cascade",
       );
       for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
         for (const [name, received] of messages) {

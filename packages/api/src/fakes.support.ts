@@ -85,6 +85,7 @@ const VIEW: wire.RunView = {
   error: null,
   waits: [],
   reservations: [],
+  bodiesEmptiedAt: null,
   containment: [],
 };
 
@@ -317,6 +318,7 @@ class FakeReads implements ReadService {
       input: _input,
       output: _output,
       error: _error,
+      bodiesEmptiedAt: _emptied,
       containment: _items,
       waits: _waits,
       reservations: _reservations,

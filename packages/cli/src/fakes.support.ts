@@ -57,6 +57,7 @@ export const VIEW = {
   error: null,
   waits: [],
   reservations: [],
+  bodiesEmptiedAt: null,
   containment: [],
 };
 

@@ -36,6 +36,7 @@ export interface LedgerTools {
   openLedger(options: DatabaseConnection & { schema: string; maxConnections: number }): {
     doctor(): Promise<readonly Diagnosis[]>;
     readonly runs: Pick<Ledger["runs"], "repinIfUnclaimed">;
+    readonly evidence: Pick<Ledger["evidence"], "verify">;
     close(): Promise<void>;
   };
   openStores(options: DatabaseConnection & { schema: string; maxConnections: number }): Stores;

@@ -49,6 +49,7 @@ export function viewOf(status: string) {
     error: null,
     waits: [],
     reservations: [],
+    bodiesEmptiedAt: null,
     containment: [],
   };
 }

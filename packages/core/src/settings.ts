@@ -39,6 +39,17 @@ export const TimingSettings = z.strictObject({
 });
 export type TimingSettings = z.infer<typeof TimingSettings>;
 
+/** How long what is kept of ended runs stays readable. Digests, records and seals stay for ever. */
+export const RetentionSettings = z.strictObject({
+  /** Inputs, results, errors, requests, comments and reports of runs that ended longer ago; absent: for ever. */
+  bodies: duration.optional(),
+  /** Copies of steps, and what fenced workers left, of runs that ended longer ago. */
+  steps: duration.default("30d"),
+  /** What the reconciler has repaired. */
+  repairs: duration.default("30d"),
+});
+export type RetentionSettings = z.infer<typeof RetentionSettings>;
+
 /** Two queues by default: interactive runs, and long, scheduled or bulk ones. */
 export const DEFAULT_QUEUES: Readonly<Record<string, z.input<typeof QueueSettings>>> = {
   runs: { batchSize: 5, concurrency: 2 },

@@ -164,9 +164,13 @@ function summaryOf(attempt: ListedAttempt): wire.AttemptSummary {
 /** @throws DisagreementError where what is kept is not what was asked or said */
 async function viewOf(attempt: Attempt, codec: Codec): Promise<wire.AttemptView> {
   const { tenantId, runId, requestText, storedDigest } = attempt;
-  const request = await verified(requestText, storedDigest, "a job", (stored) =>
-    codec.decode(stored, { tenantId, runId, kind: "job" }),
-  );
+  // Null where retention has emptied it.
+  const request =
+    requestText === ""
+      ? "null"
+      : await verified(requestText, storedDigest, "a job", (stored) =>
+          codec.decode(stored, { tenantId, runId, kind: "job" }),
+        );
   const text = await saidOf(attempt, codec);
   const said: unknown = text === undefined ? null : JSON.parse(text);
   return {

@@ -121,6 +121,7 @@ async function viewOf(
     input: await read(run.inputText, "input", run.inputStoredFor),
     output: await read(run.outputText, "output"),
     error: (await read(run.errorText, "error")) as RunFailure | null,
+    bodiesEmptiedAt: iso(run.bodiesEmptiedAt),
     containment: open.items.map(itemView),
   };
 }

@@ -6,6 +6,7 @@ import {
   QUEUE_NAME,
   ROLE_NAME,
   QueueSettings,
+  RetentionSettings,
   TimingSettings,
   durationMs,
   identityCodec,
@@ -40,6 +41,11 @@ export interface ConfigOptions {
   };
   /** The times of the protocol; for tests and demonstrations they may be short. */
   readonly timing?: z.input<typeof TimingSettings>;
+  /**
+   * How long bodies stay: `bodies` of ended runs for ever where absent, `steps` (copies for people) and `repairs` "30d". What
+   * is emptied keeps its digest; a run whose bodies are gone cannot be redriven.
+   */
+  readonly retention?: z.input<typeof RetentionSettings>;
   readonly reconciler?: {
     /** Whether a hint in EVENTS_TABLE lets the scheduled reconciler leave an idle database asleep; true by default. */
     readonly hint?: boolean;
@@ -96,6 +102,7 @@ export interface Config {
     readonly preparedStatements: boolean | undefined;
   };
   readonly timing: TimingSettings;
+  readonly retention: RetentionSettings;
   readonly reconciler: { readonly hint: boolean };
   readonly auth: Authenticator | undefined;
   /** The ledger's own where undefined. */
@@ -136,6 +143,7 @@ const Shape = z.strictObject({
     })
     .prefault({}),
   timing: TimingSettings.prefault({}),
+  retention: RetentionSettings.prefault({}),
   reconciler: z.strictObject({ hint: z.boolean().default(true) }).prefault({}),
   auth: z.custom<Authenticator>(isFunction, "must be a function").optional(),
   authority: z.custom<AuthorityCheck>((value) => hasFunction(value, "check"), "must have check").optional(),
@@ -241,6 +249,7 @@ export function defineConfig(options: ConfigOptions): Config {
     queues: data.queues,
     database: { ...data.database, preparedStatements: data.database.preparedStatements },
     timing: data.timing,
+    retention: data.retention,
     reconciler: data.reconciler,
     auth: data.auth,
     authority: data.authority,

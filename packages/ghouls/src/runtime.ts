@@ -27,7 +27,7 @@ import {
   type Delegation,
   type ExecutionSettings,
 } from "@ghouls/engine";
-import { openLedger, type Ledger } from "@ghouls/ledger";
+import { openLedger, type Ledger, type RetentionAges } from "@ghouls/ledger";
 import { authenticatorOf } from "./authenticate.ts";
 import type { Config } from "./config.ts";
 import { openDelegation } from "./delegation.ts";
@@ -47,6 +47,8 @@ export interface Runtime {
   readonly clock: Clock;
   readonly publisher: Publisher;
   readonly settings: ExecutionSettings;
+  /** How long what is kept for people stays. */
+  readonly retention: RetentionAges;
   readonly registry: Registry;
   /** Says in the ledger which workflows this build has; whoever carries or admits runs awaits it before. */
   readonly announce: () => Promise<void>;
@@ -136,6 +138,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     clock,
     publisher: new Publisher({ ledger, queue, faults, log }),
     settings: settingsOf(config, environment),
+    retention: retentionOf(config),
     registry,
     announce: createAnnouncement({
       ledger,
@@ -177,6 +180,14 @@ function hintOf(
     faults,
     ...(patienceMs === undefined ? {} : { connectionTimeoutMs: patienceMs, requestTimeoutMs: patienceMs }),
   });
+}
+
+function retentionOf({ retention: { bodies, steps, repairs } }: Config): RetentionAges {
+  return {
+    bodiesMs: bodies === undefined ? null : durationMs(bodies),
+    stepsMs: durationMs(steps),
+    repairsMs: durationMs(repairs),
+  };
 }
 
 function settingsOf({ timing }: Config, { replayCheck, inspected }: Environment): ExecutionSettings {

@@ -9,6 +9,13 @@ import * as cancellations from "./containment/cancellations.ts";
 import * as degraded from "./reconciler/degraded.ts";
 import * as passReads from "./reconciler/reads.ts";
 import * as rounds from "./reconciler/rounds.ts";
+import * as copies from "./evidence/copies.ts";
+import * as doubts from "./evidence/doubts.ts";
+import * as endActs from "./evidence/end-acts.ts";
+import * as retention from "./evidence/retention.ts";
+import * as rolling from "./evidence/rolling.ts";
+import * as seals from "./evidence/seals.ts";
+import * as verification from "./evidence/verification.ts";
 import * as evidence from "./hops/evidence.ts";
 import * as arms from "./waits/arms.ts";
 import * as consents from "./waits/consents.ts";
@@ -239,7 +246,29 @@ export function openLedger(options: LedgerOptions) {
       ofRun: bind(database, reservations.readReservations),
     },
     signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
-    evidence: { reject: bind(database, evidence.recordRejectedResult) },
+    evidence: {
+      reject: bind(database, evidence.recordRejectedResult),
+      copySteps: bind(database, copies.copySteps),
+      /** By whoever has seen the end of the run: what is left of it has a look ahead. */
+      carryOut: bind(database, endActs.carryOutEndAct),
+      due: bind(database, endActs.readDueActs),
+      repair: bind(database, endActs.repairEndAct),
+      writeMissing: bind(database, endActs.writeMissingRecord),
+      judge: bind(database, doubts.judgeRecords),
+      settleDoubt: bind(database, doubts.settleDoubt),
+      /** Of all tenants. */
+      verify: bind(database, verification.verifyEvidence),
+    },
+    seals: {
+      due: bind(database, seals.readDueSeals),
+      runsToSeal: bind(database, seals.readRunsToSeal),
+      make: bind(database, seals.sealRecords),
+      checkNext: bind(database, rolling.checkNextSeal),
+    },
+    retention: {
+      due: bind(database, retention.readDueRetention),
+      empty: bind(database, retention.emptyOne),
+    },
     /** For people who trace; nothing of the protocol reads it. */
     traces: {
       markMade: bind(database, traces.markMadeInTrace),

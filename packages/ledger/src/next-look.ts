@@ -72,6 +72,16 @@ const dueOf = (claim: string, aside: string): string => `
   order by e.ended_at
   limit 1)
   union all
+  select act.due_at
+  from unnest(array['record', 'checkpoints', 'seal', 'doubt']) as kinds(act)
+  cross join lateral (
+    select e.due_at
+    from ghouls.end_acts e
+    where e.act = kinds.act
+    order by e.due_at
+    limit 1
+  ) as act
+  union all
   (select run.deadline_at
   from ghouls.runs run
   where run.deadline_at is not null and run.status in (${sqlStates(DEADLINE_STATES)}) and run.quarantined_at is null

@@ -24,7 +24,8 @@ const GET = readStatement(
   "runs.get",
   `
 select ${RUN}, run.request_digest, run.input_text, run.input_digest,
-  coalesce(run.input_stored_for, run.run_id) as input_stored_for, run.output_text, run.error_text
+  coalesce(run.input_stored_for, run.run_id) as input_stored_for, run.output_text, run.error_text,
+  run.bodies_emptied_at
 from ghouls.runs run
 where run.tenant_id = $1 and run.run_id = $2`,
 );
@@ -90,6 +91,8 @@ export interface StoredRun extends Run {
   readonly inputStoredFor: string;
   readonly outputText: string | null;
   readonly errorText: string | null;
+  /** When retention has emptied its bodies. */
+  readonly bodiesEmptiedAt: Date | null;
 }
 
 export interface DeliveryRow extends Delivery {
@@ -118,6 +121,7 @@ export async function readRun(
     inputStoredFor: r.text("input_stored_for"),
     outputText: r.textOrNull("output_text"),
     errorText: r.textOrNull("error_text"),
+    bodiesEmptiedAt: r.dateOrNull("bodies_emptied_at"),
   };
 }
 

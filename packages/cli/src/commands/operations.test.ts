@@ -164,6 +164,7 @@ describe("doctor", () => {
       return {
         doctor: () => (diagnoses instanceof Error ? Promise.reject(diagnoses) : Promise.resolve(diagnoses)),
         runs: { repinIfUnclaimed: () => Promise.reject(new Error("the doctor only looks")) },
+        evidence: { verify: () => Promise.reject(new Error("nobody asked for all of it")) },
         close: () => Promise.resolve(void (closed += 1)),
       };
     };

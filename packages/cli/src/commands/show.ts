@@ -121,8 +121,9 @@ function describeRun(run: wire.RunView): string {
     ["starts", run.startsAt],
     ["started", run.startedAt],
     ["finished", run.finishedAt],
-    ["input", jsonText(run.input)],
-    ["output", run.status === "DONE" ? jsonText(run.output) : null],
+    ["emptied", run.bodiesEmptiedAt === null ? null : `its bodies, by retention, at ${run.bodiesEmptiedAt}`],
+    ["input", run.bodiesEmptiedAt === null ? jsonText(run.input) : null],
+    ["output", run.status === "DONE" && run.bodiesEmptiedAt === null ? jsonText(run.output) : null],
     ["error", error === null ? null : `${error.name}: ${error.message}`],
     ["failed step", error?.step ?? null],
   ];

@@ -90,6 +90,8 @@ export const RunView = RunSummary.extend({
   input: z.unknown(),
   output: z.unknown(),
   error: RunError.nullable(),
+  /** When retention has emptied input, output, error and the results of its steps; their digests stay. */
+  bodiesEmptiedAt: time.nullable(),
   /** All of it must be acknowledged before the run is DONE, FAILED or CANCELLED. */
   containment: z.array(ContainmentItem),
 });

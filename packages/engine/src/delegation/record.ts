@@ -156,7 +156,9 @@ export async function tellContradiction(
   { ledger, codec, log }: Pick<RecordDeps, "ledger" | "codec" | "log">,
 ): Promise<void> {
   if (closed.closedAt === null) return;
-  const kept = await saidOf(closed, codec);
+  // What retention has emptied cannot be compared: then only another end contradicts.
+  const isEmptied = closed.reportText === null && closed.reportDigest !== null;
+  const kept = isEmptied ? outcome?.canonical : await saidOf(closed, codec);
   const what = contradictionOf(closed, answer, outcome, kept);
   if (what === undefined) return;
   const { runId, attemptId, service, status } = closed;

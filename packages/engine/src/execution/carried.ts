@@ -10,7 +10,12 @@ export type Carried =
     }
   | { readonly kind: "handed_over"; readonly why: string }
   | { readonly kind: "parked"; readonly status: RunStatus }
-  | { readonly kind: "contained"; readonly outcome: "done" | "failed" | "refused" }
+  | {
+      readonly kind: "contained";
+      readonly outcome: "done" | "failed" | "refused";
+      /** Whether its run has ended with it. */
+      readonly ended: boolean;
+    }
   | { readonly kind: "quarantined"; readonly reason: string }
   | { readonly kind: "fenced" }
   | { readonly kind: "unknown"; readonly error: unknown };

@@ -1,5 +1,6 @@
 import { isTerminalRun, type WorkflowPin, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import { afterEnd, drainCopies } from "../evidence/after-end.ts";
 import { afterCodec } from "./after-codec.ts";
 import type { Carried } from "./carried.ts";
 import { tellParent } from "./children.ts";
@@ -32,8 +33,16 @@ export async function carry(
   const carried = await carryWith(holdings, claim, deps, invocation, reins);
   // Its end is committed, or nothing of it is written any more; and no step is in flight.
   await holdings.release();
-  if (carried.kind === "fenced") await acknowledge(claim, deps);
+  if (await hasEnded(carried, claim, deps)) await afterEnd(claim, deps, invocation);
+  else await drainCopies(claim, deps, invocation);
   return carried;
+}
+
+/** Whether the run has ended with what was carried. A fenced worker's word may be the last that its ending waited for. */
+async function hasEnded(carried: Carried, claim: ClaimedRun, deps: ExecutionDeps): Promise<boolean> {
+  if (carried.kind === "settled") return isTerminalRun(carried.status);
+  if (carried.kind === "contained") return carried.ended;
+  return carried.kind === "fenced" && acknowledge(claim, deps);
 }
 
 async function carryWith(
@@ -234,13 +243,18 @@ const NO_PROGRESS =
 
 const NO_RESTART = "ctx.restart without a single journaled call before it would go on for ever";
 
-/** The worker's own word that nothing of its claim acts any more: no step is in flight, its context is released. */
-async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<void> {
+/**
+ * The worker's own word that nothing of its claim acts any more: no step is in flight, its context is released. True where
+ * its run has ended with that.
+ */
+async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<boolean> {
   try {
-    await deps.ledger.items.acknowledgeWorker(claim);
+    const acknowledged = await deps.ledger.items.acknowledgeWorker(claim);
+    return acknowledged !== null && acknowledged.ended !== null;
   } catch (error) {
     // Its item is acknowledged once its time is over.
     deps.logFor(claim).warn("a worker could not acknowledge its own end", { error: errorInLog(error) });
+    return false;
   }
 }
 

@@ -196,11 +196,10 @@ async function finish(
 ): Promise<Carried> {
   const { settled, ended } = await deps.ledger.deliveries.settleContainIfClaimed(claim, outcome);
   if (!settled) return { kind: "fenced" };
-  if (ended === null) {
-    if (outcome !== "done") {
-      await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: ${why}`);
-    }
-    await deps.ledger.items.containSooner(claim, deps.settings.maxContainDeliveries);
+  if (ended !== null) return { kind: "contained", outcome, ended: true };
+  if (outcome !== "done") {
+    await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: ${why}`);
   }
-  return { kind: "contained", outcome };
+  const looked = await deps.ledger.items.containSooner(claim, deps.settings.maxContainDeliveries);
+  return { kind: "contained", outcome, ended: looked.ended !== null };
 }

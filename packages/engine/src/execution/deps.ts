@@ -16,6 +16,7 @@ import type {
 import type { Ledger } from "@ghouls/ledger";
 import type { Delegation } from "../delegation/delegation.ts";
 import type { Publisher } from "../admission/publisher.ts";
+import type { StepCopies } from "../evidence/step-copies.ts";
 import type { Registry } from "../registry.ts";
 
 /** What execution needs; passed in, there is no container. */
@@ -47,6 +48,8 @@ export interface ExecutionDeps {
   readonly logFor: (claim: Pick<Claim, "runId" | "seq">) => Logger;
   /** What `ctx.stream` says goes there. */
   readonly live: LiveStream;
+  /** Writes copies of what hops journal; made by `work` for all that it carries, and none are made where it is absent. */
+  readonly copies?: StepCopies;
   /** Identity of this process; its supervisor reports its end under this name. */
   readonly worker: string;
   readonly settings: ExecutionSettings;

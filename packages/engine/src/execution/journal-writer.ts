@@ -7,6 +7,7 @@ import {
   type CallId,
 } from "@ghouls/core";
 import type { ClaimedRun, NewEntry } from "@ghouls/ledger";
+import { MAX_COPY_BYTES } from "../evidence/step-copies.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import type { JournalItem } from "./loaded-journal.ts";
@@ -18,10 +19,18 @@ export type Written =
   /** Nothing was written, or nobody knows: the hop ends like this. */
   | { readonly written: false; readonly end: HopEnd };
 
+type WriterDeps = Pick<ExecutionDeps, "ledger" | "codec" | "faults" | "copies">;
+
+/** Where an entry stands in the journal, and since when. */
+interface Journaled {
+  readonly ordinal: number;
+  readonly completedAt: Date;
+}
+
 /** Puts the results of one hop into the journal, under its claim and within the caps. */
 export class JournalWriter {
   readonly #claim: ClaimedRun;
-  readonly #deps: Pick<ExecutionDeps, "ledger" | "codec" | "faults">;
+  readonly #deps: WriterDeps;
   readonly #entries: JournalItem[];
   readonly #persistence: Persistence;
   #bytes: number;
@@ -29,7 +38,7 @@ export class JournalWriter {
   constructor(
     claim: ClaimedRun,
     journal: readonly JournalItem[],
-    deps: Pick<ExecutionDeps, "ledger" | "codec" | "faults">,
+    deps: WriterDeps,
     persistence: Persistence,
   ) {
     this.#persistence = persistence;
@@ -45,9 +54,12 @@ export class JournalWriter {
   }
 
   /** What the ledger has journaled with something else, behind all that was. */
-  adopt(call: CallId, ordinal: number, digest: string | null, text: string | null): void {
-    this.#bytes += text === null ? 0 : Buffer.byteLength(text);
-    this.#entries.push({ ...call, ordinal, outcome: "ok", digest });
+  adopt(call: CallId, journaled: Journaled, digest: string | null, text: string | null): void {
+    const bytes = text === null ? 0 : Buffer.byteLength(text);
+    this.#bytes += bytes;
+    this.#entries.push({ ...call, ordinal: journaled.ordinal, outcome: "ok", digest });
+    const entry = { outcome: "ok", resultText: text, resultDigest: digest, resultBytes: bytes } as const;
+    this.#copy(call, { ...entry, tries: 1, tookMs: 0 }, journaled);
   }
 
   /** Keeps what came after the claim was taken away, for people. Never rejects. */
@@ -96,7 +108,7 @@ export class JournalWriter {
         this.#deps.ledger.journal.appendIfClaimed(this.#claim, prepared.entry),
       );
       if (entry === null) return { written: false, end: { kind: "fenced" } };
-      await this.keep(prepared.entry, entry.ordinal);
+      await this.keep(prepared.entry, entry);
       return { written: true, text: prepared.text, completedAt: entry.completedAt };
     } catch (error) {
       return { written: false, end: { kind: "unknown", error } };
@@ -149,10 +161,32 @@ export class JournalWriter {
   }
 
   /** An entry of this hop is in the journal. */
-  async keep(entry: NewEntry, ordinal: number): Promise<void> {
+  async keep(entry: NewEntry, journaled: Journaled): Promise<void> {
     const { epoch, scope, kind, name, nth, outcome, resultDigest: digest } = entry;
+    const { ordinal } = journaled;
     this.#bytes += entry.resultBytes;
     this.#entries.push({ epoch, scope, kind, name, nth, ordinal, outcome, digest });
+    this.#copy({ epoch, scope, kind, name, nth }, entry, journaled);
     await this.#deps.faults("worker.after-journal", name);
+  }
+
+  /** For people; nothing waits for it. */
+  #copy(
+    call: CallId,
+    entry: Pick<NewEntry, "outcome" | "resultText" | "resultDigest" | "resultBytes" | "tries" | "tookMs">,
+    { ordinal, completedAt }: Journaled,
+  ): void {
+    const { outcome, tries } = entry;
+    this.#deps.copies?.add({
+      claim: this.#claim,
+      ordinal,
+      call: callKey(call),
+      outcome,
+      tries,
+      startedAt: new Date(completedAt.getTime() - entry.tookMs),
+      completedAt,
+      bodyText: entry.resultBytes > MAX_COPY_BYTES ? null : entry.resultText,
+      bodyDigest: entry.resultDigest,
+    });
   }
 }

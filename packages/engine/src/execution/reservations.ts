@@ -213,7 +213,7 @@ export class Reservations {
     if (answer.kind === "unknown_capacity") throw new TypeError(`the ledger has no capacity "${capacity}"`);
     const result = answer.kind === "held" ? reserved : UNAVAILABLE;
     if (answer.entry === null) return this.#retaken(call);
-    this.#options.writer.adopt(id, answer.entry.ordinal, result.digest, result.text);
+    this.#options.writer.adopt(id, answer.entry, result.digest, result.text);
     await this.#options.resolve(call, result.text, answer.entry.completedAt);
   }
 
@@ -327,7 +327,7 @@ export class Reservations {
     );
     await deps.faults("worker.after-release", call.id.name);
     if (entry === null) return word.say({ kind: "fenced" });
-    writer.adopt(call.id, entry.ordinal, null, null);
+    writer.adopt(call.id, entry, null, null);
     await resolve(call, null, entry.completedAt);
   }
 }

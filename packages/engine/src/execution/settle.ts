@@ -61,10 +61,7 @@ async function outputOf(
   }
 }
 
-/**
- * Commits the end, then does what follows it, in the order of design.md §3 (Settle) as far as its acts exist. Nothing
- * after the commit can revise it.
- */
+/** Commits the end. What follows it comes when the hop has given back what it held, and can revise nothing of it. */
 export async function settle(
   claim: ClaimedRun,
   settlement: Settlement,

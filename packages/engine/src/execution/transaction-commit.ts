@@ -48,7 +48,7 @@ export async function commitTransaction(
     const answer = await deps.ledger.transactions.commitIfClaimed(begun, claim, entry, limitMs);
     if (answer.kind === "unknown") return await readBack(commit, entry, writer, deps);
     if (answer.kind !== "committed") return withoutEntry(call, answer, tx);
-    await writer.keep(entry, answer.ordinal);
+    await writer.keep(entry, answer);
     return { kind: "kept", text, tries, completedAt: answer.completedAt };
   } catch (error) {
     return stops({ kind: "unknown", error });
@@ -105,7 +105,7 @@ async function readBack(
   }
   if (found.token !== claim.token) return stops({ kind: "fenced" });
   const text = await textOf(found, claim, deps);
-  await writer.keep(entry, found.ordinal);
+  await writer.keep(entry, found);
   return { kind: "kept", text, tries: found.tries, completedAt: found.completedAt };
 }
 

@@ -6,6 +6,7 @@ import { wakeUp, type Verdict } from "./wake-up.ts";
 import { reanimate } from "../reconciler/passes/reanimation.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { Heartbeat, type Beating } from "./heartbeat.ts";
+import { StepCopies } from "../evidence/step-copies.ts";
 import { endsWithin } from "../patience.ts";
 import type { Reined } from "./reins.ts";
 import { tracedBatch, type CarryTraced } from "./traced.ts";
@@ -110,7 +111,8 @@ async function carryAll(
     const verdict = { done: false, reason: "unclaimed", retryInSeconds: RETRY_CLAIM_SECONDS };
     return new Map(refs.map((ref) => [keyOf(ref), verdict]));
   }
-  for (const [one, end] of await carryBatch(claims, wanted, sent, carryTraced, deps, options)) {
+  const carrying = { ...deps, copies: deps.copies ?? new StepCopies(deps) };
+  for (const [one, end] of await carryBatch(claims, wanted, sent, carryTraced, carrying, options)) {
     const verdict = verdictOf(one, end, deps);
     if (verdict !== undefined) verdicts.set(keyOf({ runId: one.runId, enqueueSeq: one.seq }), verdict);
   }

@@ -5,8 +5,11 @@ import { consentsPass, type ConsentsPassOptions } from "./passes/consents.ts";
 import { containmentPass, type ContainmentOptions } from "./passes/containment.ts";
 import { deadlinesPass, type DeadlinesOptions } from "./passes/deadlines.ts";
 import { delegatesPass, type DelegatesOptions } from "./passes/delegates.ts";
+import { endingsPass, type EndingsOptions } from "./passes/endings.ts";
 import { holdsPass, type HoldsOptions } from "./passes/holds.ts";
 import { reanimationPass, type ReanimationOptions } from "./passes/reanimation.ts";
+import { retentionPass, type RetentionOptions } from "./passes/retention.ts";
+import { sealsPass, type SealsOptions } from "./passes/seals.ts";
 import { relayPass, type RelayOptions } from "./passes/relay.ts";
 import { timersPass, type TimersOptions } from "./passes/timers.ts";
 import type { Pass } from "./pass.ts";
@@ -20,6 +23,9 @@ export type PassesOptions = ReanimationOptions &
   DelegatesOptions &
   ContainmentOptions &
   ChildrenOptions &
+  EndingsOptions &
+  SealsOptions &
+  RetentionOptions &
   DeadLettersOptions &
   RelayOptions;
 
@@ -34,6 +40,9 @@ export function passesOf(options: PassesOptions): readonly Pass[] {
     delegatesPass(options),
     containmentPass(options),
     childrenPass(options),
+    endingsPass(options),
+    sealsPass(options),
+    retentionPass(options),
     deadLettersPass(options),
     relayPass(options),
   ];

@@ -59,7 +59,7 @@ export interface Attempt extends ListedAttempt {
   readonly traits: ServiceTraits;
   readonly pollSeconds: number | null;
   readonly heartbeatSeconds: number | null;
-  /** As stored; empty where it was read among others. */
+  /** As stored; empty where it was read among others, and where retention has emptied it. */
   readonly requestText: string;
   readonly storedDigest: string;
   readonly token: string | null;

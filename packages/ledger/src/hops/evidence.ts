@@ -6,8 +6,10 @@ const REJECT = writeStatement(
   "evidence.reject",
   `
 insert into ghouls.evidence (tenant_id, run_id, evidence_id, class, seq, token, call, outcome, body_text, body_digest, recorded_at)
-select d.tenant_id, d.run_id, gen_random_uuid(), 'rejected', d.seq, d.token, $5, $6, $7, $8, ghouls.clock()
+select d.tenant_id, d.run_id, gen_random_uuid(), 'rejected', d.seq, d.token, $5, $6,
+  case when run.steps_emptied_at is null then $7::text end, $8, ghouls.clock()
 from ghouls.deliveries d
+join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
 where d.tenant_id = $1 and d.run_id = $2 and d.seq = $3 and d.token = $4`,
 );
 

@@ -43,6 +43,7 @@ export interface ListedConsent extends RunKey {
 
 /** A consent with its frozen request, as stored. */
 export interface StoredConsent extends ListedConsent {
+  /** Empty where retention has emptied it. */
   readonly requestText: string;
   readonly storedDigest: string;
 }
@@ -87,7 +88,7 @@ const PAGE = readStatement(
   "consents.page",
   `
 select ${LISTED}, ${microsOf("c.created_at")},
-  encode(sha256(convert_to(c.request_text, 'UTF8')), 'hex') = c.stored_digest as intact
+  c.request_text is null or encode(sha256(convert_to(c.request_text, 'UTF8')), 'hex') = c.stored_digest as intact
 ${OF}
 where c.tenant_id = $1 and ($3::uuid is null or c.run_id = $3) and ($4::text is null or c.status = $4)
   and ${olderThan("c.created_at", "c.consent_id", 5)}
@@ -247,7 +248,7 @@ export function consentOf(row: Row): StoredConsent {
   const r = rows(row);
   return {
     ...listedOf(row),
-    requestText: r.text("request_text"),
+    requestText: r.textOrNull("request_text") ?? "",
     storedDigest: r.text("stored_digest"),
   };
 }
