@@ -887,8 +887,6 @@ CREATE INDEX deliveries_by_worker ON ghouls.deliveries USING btree (claimed_by) 
 CREATE UNIQUE INDEX deliveries_one_open ON ghouls.deliveries USING btree (tenant_id, run_id) WHERE (status = ANY (ARRAY['HELD'::text, 'PENDING'::text, 'CLAIMED'::text]));
 CREATE UNIQUE INDEX deliveries_pkey ON ghouls.deliveries USING btree (tenant_id, run_id, seq);
 CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at, run_id) WHERE (status = 'PENDING'::text);
-CREATE INDEX end_acts_due ON ghouls.end_acts USING btree (act, ended_at, run_id);
-CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, next_publication_at) WHERE (status = 'PENDING'::text);
 CREATE INDEX end_acts_due ON ghouls.end_acts USING btree (act, due_at, run_id);
 CREATE UNIQUE INDEX end_acts_pkey ON ghouls.end_acts USING btree (tenant_id, run_id, act);
 CREATE INDEX end_acts_to_seal ON ghouls.end_acts USING btree (tenant_id, due_at, run_id) WHERE (act = 'seal'::text);
@@ -1347,12 +1345,12 @@ comment on function ghouls.clock() is 'The only time that the protocol knows. Te
 comment on function ghouls.empty_bodies(pg_catalog.text,pg_catalog.uuid,integer) is 'Empties bodies of an ended run, never digests: so many of its journal, and with the last of them all the others. Null: it may not be.';
 comment on function ghouls.empty_steps(pg_catalog.text,pg_catalog.uuid,integer) is 'The same of the copies of its steps, and of what fenced workers left.';
 comment on function ghouls.keep_capacity() is 'A process of before that starts late does not overrule a deploy.';
-comment on index ghouls.deliveries_publishable is 'With the run, because the end of a pause makes any number of publications due at one moment, and a page begins among them.';
 comment on function ghouls.may_be_emptied(pg_catalog.text,pg_catalog.uuid) is 'Nobody needs its bodies: it is sealed, undoubted, and its parent, which reads its result, has ended too.';
 comment on function ghouls.micros(timestamp with time zone) is 'Microseconds since 1970: whatever the time zone and the date style of a session are.';
 comment on function ghouls.place_word() is 'The run is locked by then. Times are no proof: clocks step, and one statement may be late.';
 comment on function ghouls.seal_members(pg_catalog.text) is 'Lines that are none are left out: a seal of which there are fewer than it says is altered.';
 comment on function ghouls.terminal_text(pg_catalog.text,pg_catalog.uuid) is 'The text of a terminal record: only what can no longer change, and nothing that retention empties. Null while the run goes on.';
+comment on index ghouls.deliveries_publishable is 'With the run, because the end of a pause makes any number of publications due at one moment, and a page begins among them.';
 comment on table ghouls.api_keys is 'A row stays when its key has ended, and tells who made and who revoked it. The application only reads it and says when a key was used.';
 comment on table ghouls.attempts is 'ServiceJobAttempt: one delegated job at another service.';
 comment on table ghouls.audit is 'Operators acts, append only.';

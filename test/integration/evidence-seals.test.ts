@@ -106,9 +106,9 @@ describe("the sealing pass", () => {
     expect(
       world.logged.filter(({ message }) => message === "evidence sealed").map(({ fields }) => fields),
     ).toEqual([
-      { tenant: "acme", number: 1, records: 3, digest: one?.digest },
-      { tenant: "acme", number: 2, records: 1, digest: two?.digest },
-      { tenant: "umbrella", number: 1, records: 1, digest: (await chain("umbrella"))[0]?.digest },
+      { tenantId: "acme", number: 1, records: 3, digest: one?.digest },
+      { tenantId: "acme", number: 2, records: 1, digest: two?.digest },
+      { tenantId: "umbrella", number: 1, records: 1, digest: (await chain("umbrella"))[0]?.digest },
     ]);
     expect(await roundOf(seals)).toEqual([]);
   });

@@ -149,7 +149,7 @@ describe("copies of steps", () => {
     await world.drain();
     expect((await world.view(runId)).status).toBe("DONE");
     expect(await copiesOf(runId)).toEqual([]);
-    expect(world.logged.filter(({ message }) => message === LOST)).toMatchObject([{ fields: { copies: 4 } }]);
+    expect(world.logged.filter(({ message }) => message === LOST)).toMatchObject([{ fields: { count: 4 } }]);
     expect(await recordOf(runId)).toBeDefined();
   });
 
@@ -165,7 +165,7 @@ describe("copies of steps", () => {
     const { runId } = await world.submit("steps");
     await world.deliver([`run:${runId}:1`], {}, { limitMs: 900_000, remainingMs: () => leftMs });
     expect((await world.view(runId)).status).toBe("DONE");
-    expect(world.logged.filter(({ message }) => message === LOST)).toMatchObject([{ fields: { copies: 4 } }]);
+    expect(world.logged.filter(({ message }) => message === LOST)).toMatchObject([{ fields: { count: 4 } }]);
     expect(await recordOf(runId)).toBeDefined();
     held.resolve();
     expect(world.exits).toEqual([]);
