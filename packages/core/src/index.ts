@@ -8,6 +8,7 @@ export * from "./errors.ts";
 export * from "./faults.ts";
 export * from "./holdings.ts";
 export * from "./holdings-answer.ts";
+export * from "./integrity.ts";
 export * from "./job-answer.ts";
 export * from "./json.ts";
 export * from "./message.ts";

@@ -62,7 +62,8 @@ grant select, insert, delete on ${schema}.repairs to ${role};
 grant select, insert, delete on ${schema}.end_acts to ${role};
 grant select, insert on ${schema}.terminal_records to ${role};
 grant select, insert on ${schema}.seals to ${role};
-grant select, insert, update on ${schema}.integrity_faults to ${role};
+grant select, insert,
+  update (detail, seen_at, gone_at, acknowledged_at, acknowledged_by, acknowledgement, quarantine) on ${schema}.integrity_faults to ${role};
 grant select, insert, update, delete on ${schema}.dead_letters to ${role};
 grant select on ${schema}.doctor_open_deliveries to ${role};
 grant select on ${schema}.doctor_working_runs to ${role};
