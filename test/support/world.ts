@@ -27,6 +27,7 @@ import {
   createAttempts,
   createConsents,
   createControl,
+  createIntegrity,
   createPauses,
   createDirectEgress,
   createKeyAuthority,
@@ -60,6 +61,7 @@ export interface World {
   readonly attempts: ReturnType<typeof createAttempts>;
   readonly control: ReturnType<typeof createControl>;
   readonly pauses: ReturnType<typeof createPauses>;
+  readonly integrity: ReturnType<typeof createIntegrity>;
   readonly logged: LogLine[];
   /** Why a worker asked to end its process. */
   readonly exits: string[];
@@ -204,6 +206,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const attempts = createAttempts({ ledger, codec, publisher, faults, log });
   const control = createControl({ ledger, publisher, settings: deps.settings });
   const pauses = createPauses({ ledger, ids });
+  const integrity = createIntegrity({ ledger });
 
   const deliver: World["deliver"] = (
     bodies,
@@ -228,6 +231,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     attempts,
     control,
     pauses,
+    integrity,
     logged,
     exits,
     deps,

@@ -4,6 +4,7 @@ import type {
   AttemptService,
   ConsentService,
   ControlService,
+  IntegrityService,
   PauseService,
   ReadinessCheck,
   ReadService,
@@ -14,6 +15,7 @@ import { mountAttempts, mountJobs } from "./attempts.ts";
 import type { EdgeDependencies, FetchHandler } from "./context.ts";
 import { createFrame } from "./frame.ts";
 import { mountControl } from "./control.ts";
+import { mountIntegrity, mountIntegrityReads } from "./integrity.ts";
 import { mountPauseReads, mountPauses } from "./pauses.ts";
 import { mountConsents, mountWaits } from "./waits.ts";
 import { mountReads } from "./reads.ts";
@@ -22,6 +24,7 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly admission: AdmissionService;
   readonly control: ControlService;
   readonly pauses: PauseService;
+  readonly integrity: IntegrityService;
   readonly consents: ConsentService;
   readonly signals: SignalService;
   readonly attempts: AttemptService;
@@ -30,6 +33,7 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
 export interface ApiAppDependencies extends EdgeDependencies {
   readonly reads: ReadService;
   readonly pauses: PauseService;
+  readonly integrity: IntegrityService;
   readonly consents: ConsentService;
   readonly attempts: AttemptService;
   /** The registered workflows of this build. */
@@ -44,6 +48,7 @@ export function createAdmissionApp(dependencies: AdmissionAppDependencies): Fetc
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
     mountPauses(app, dependencies);
+    mountIntegrity(app, dependencies.integrity);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
   });
@@ -55,6 +60,7 @@ export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
     mountConsents(app, dependencies.consents);
     mountAttempts(app, dependencies.attempts);
     mountPauseReads(app, dependencies.pauses);
+    mountIntegrityReads(app, dependencies.integrity);
     mountReads(app, dependencies);
   });
 }
@@ -65,11 +71,13 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
     mountPauses(app, dependencies);
+    mountIntegrity(app, dependencies.integrity);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
     mountConsents(app, dependencies.consents);
     mountAttempts(app, dependencies.attempts);
     mountPauseReads(app, dependencies.pauses);
+    mountIntegrityReads(app, dependencies.integrity);
     mountReads(app, dependencies);
   });
 }

@@ -21,6 +21,7 @@ import type {
   RunFilter,
   SignalService,
 } from "@ghouls/engine";
+import { FakeIntegrity } from "./fake-integrity.support.ts";
 import { FakePauses } from "./fake-pauses.support.ts";
 import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
 
@@ -339,6 +340,7 @@ export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
   readonly admission = new FakeAdmission();
   readonly control = new FakeControl();
   readonly pauses = new FakePauses();
+  readonly integrity = new FakeIntegrity();
   readonly consents = new FakeConsents();
   readonly signals = new FakeSignals();
   readonly attempts = new FakeAttempts();

@@ -1,6 +1,7 @@
 import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { ATTEMPT_ROUTES, JOB_ROUTES } from "./attempt-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
+import { INTEGRITY_READ_ROUTES, INTEGRITY_ROUTES } from "./integrity-routes.ts";
 import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
 import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
@@ -10,9 +11,22 @@ import { CONSENT_ROUTES, WAIT_ROUTES } from "./wait-routes.ts";
  * function that has it.
  */
 export const ROUTE_KEYS = {
-  admission: keysOf([...ADMISSION_ROUTES, ...CONTROL_ROUTES, ...PAUSE_ROUTES, ...WAIT_ROUTES, ...JOB_ROUTES]),
+  admission: keysOf([
+    ...ADMISSION_ROUTES,
+    ...CONTROL_ROUTES,
+    ...PAUSE_ROUTES,
+    ...INTEGRITY_ROUTES,
+    ...WAIT_ROUTES,
+    ...JOB_ROUTES,
+  ]),
   api: [
-    ...keysOf([...CONSENT_ROUTES, ...ATTEMPT_ROUTES, ...PAUSE_READ_ROUTES, ...READ_ROUTES]),
+    ...keysOf([
+      ...CONSENT_ROUTES,
+      ...ATTEMPT_ROUTES,
+      ...PAUSE_READ_ROUTES,
+      ...INTEGRITY_READ_ROUTES,
+      ...READ_ROUTES,
+    ]),
     "GET /openapi.json",
   ],
 } as const;

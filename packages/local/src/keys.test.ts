@@ -32,7 +32,7 @@ test("three keys are made, each for its own role, and a restart makes no others"
     expect(keys.find(({ keyId }) => keyId === idOf(text))).toMatchObject({
       subject: role,
       roles: [role],
-      permissions: role === "operator" ? ["deployment:pause"] : [],
+      permissions: role === "operator" ? ["deployment:pause", "deployment:integrity"] : [],
       createdBy: "ghouls dev",
       expiresAt: null,
     });
