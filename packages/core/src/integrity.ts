@@ -1,3 +1,4 @@
+import { GhoulsError } from "./errors.ts";
 import type { RunStatus } from "./transitions.ts";
 
 /** The check of what a build lacks. It is about a deployment, and no contradiction of the ledger. */
@@ -100,4 +101,56 @@ function faultLines({ count: all, first }: FaultList): string[] {
 
 function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
+/** What a person does about runs whose code a build lacks, each way in a sentence. */
+const STRANDED_FIX =
+  "Runs without their code: put their digest into `accepts` of a workflow that may carry them on; or wait until they have ended; " +
+  "or cancel them (`ghouls cancel --workflow <name> --reason <text>`); or acknowledge, and they wait until a later build has their code.";
+
+/** How a refusal is told, and what is done about it. */
+export interface RefusalWords {
+  /** What does not happen, such as "no code is switched". */
+  readonly stops: string;
+  /** The command that acknowledges, up to the fault. */
+  readonly acknowledge: string;
+  /** What is done then, such as "deploy again". */
+  readonly then: string;
+}
+
+/**
+ * The refusal of a judgement, with a line for each fault; undefined where nothing is refused. It tells ids and pins alone: it
+ * ends in a deploy's log.
+ */
+export function refusalOf(judged: Judgement, words: RefusalWords): GhoulsError | undefined {
+  const { count: all, first } = judged.refused;
+  if (all === 0) return undefined;
+  const checks = [...new Set(first.map(({ check }) => check))];
+  const contradicts = checks.some((check) => check !== STRANDED_CHECK);
+  const what = contradicts ? "the ledger contradicts itself" : "open runs have no code in this build";
+  return new GhoulsError(
+    "integrity_fault",
+    `${what}, so ${words.stops}: ${checks.map((check) => inWords(check, first)).join("; ")}`,
+    {
+      fix: [
+        ...(contradicts
+          ? ["Look for each fault in the runbook (RUNBOOK.md of the package ghouls), and settle it."]
+          : []),
+        ...(checks.includes(STRANDED_CHECK) ? [STRANDED_FIX] : []),
+        `To let one stand: ${words.acknowledge} <fault> --reason "<why>"; then ${words.then}.`,
+      ].join(" "),
+      issues: [
+        ...first.map(({ faultId, check, subject }) => ({
+          path: faultId,
+          message: `not so: ${check} (${subject})`,
+        })),
+        ...(all > first.length ? [{ path: "…", message: `and ${all - first.length} more` }] : []),
+      ],
+    },
+  );
+}
+
+function inWords(check: string, faults: readonly IntegrityFault[]): string {
+  const subjects = faults.filter((fault) => fault.check === check).map(({ subject }) => subject);
+  return `not so: ${check} (${subjects.slice(0, 3).join(", ")}${subjects.length > 3 ? ", …" : ""})`;
 }
