@@ -162,7 +162,13 @@ describe("the preflight function", () => {
         code: "integrity_fault",
         message: `the ledger contradicts itself, so no code is switched: not so: pending deliveries have a next publication (${run.runId})`,
         fix: expect.stringContaining("ghouls doctor --acknowledge <fault>"),
-        issues: [{ message: `not so: pending deliveries have a next publication (${run.runId})` }],
+        issues: [
+          {
+            message: expect.stringContaining(
+              `not so: pending deliveries have a next publication (${run.runId}): {`,
+            ),
+          },
+        ],
       });
     }
     expect(await db.admin("select units from ghouls.capacities")).toEqual([{ units: 7 }]);

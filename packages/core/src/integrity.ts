@@ -63,6 +63,11 @@ export interface FaultList {
 
 /** The table of a judgement, for people: what was judged, what was repaired, what is refused. */
 export function judgementLines(judged: Judgement): string[] {
+  return [...judgementSummary(judged), ...faultLines(judged.refused)];
+}
+
+/** The same without the list of what is refused, for whoever tells that as the reason of a refusal. */
+export function judgementSummary(judged: Judgement): string[] {
   const { checks, states, repaired, newFaults, goneFaults, quarantined, acknowledged, refused } = judged;
   const rows = [
     ["STATUS", "RUNS", "CHECKED", "FAULTY"],
@@ -82,7 +87,6 @@ export function judgementLines(judged: Judgement): string[] {
     `acknowledged: ${acknowledged.count}`,
     ...faultLines(acknowledged),
     `refused: ${refused.count}`,
-    ...faultLines(refused),
   ];
 }
 
@@ -140,9 +144,9 @@ export function refusalOf(judged: Judgement, words: RefusalWords): GhoulsError |
         `To let one stand: ${words.acknowledge} <fault> --reason "<why>"; then ${words.then}.`,
       ].join(" "),
       issues: [
-        ...first.map(({ faultId, check, subject }) => ({
+        ...first.map(({ faultId, check, subject, detail }) => ({
           path: faultId,
-          message: `not so: ${check} (${subject})`,
+          message: `not so: ${check} (${subject}): ${detail}`,
         })),
         ...(all > first.length ? [{ path: "…", message: `and ${all - first.length} more` }] : []),
       ],

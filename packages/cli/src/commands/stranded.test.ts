@@ -36,6 +36,7 @@ function ledgerWith(answer: Partial<RepinAnswer> | null) {
       calls.push(options);
       return {
         doctor: never,
+        integrity: { judge: never, acknowledge: never },
         runs: {
           repinIfUnclaimed: (...question) => {
             calls.push(question);
