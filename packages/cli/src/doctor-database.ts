@@ -25,9 +25,12 @@ export async function openDoctorDatabase(
   if (connection !== undefined) return { connection, close: () => Promise.resolve() };
   const folder = resolve(io.cwd, dataDir);
   if (await isThere(join(folder, "postgres"))) {
-    const { openStoppedDatabase } = await loadLocalHost(io);
-    const { connectionString, close } = await openStoppedDatabase(folder);
-    return { connection: { connectionString }, close };
+    const local = await loadLocalHost(io);
+    const stopped = await local.openStoppedDatabase(folder);
+    return {
+      connection: { connectionString: stopped.connectionString },
+      close: () => stopped.close(),
+    };
   }
   throw usageError(
     "no database is named",

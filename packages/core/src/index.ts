@@ -1,5 +1,6 @@
 export * from "./api-key.ts";
 export * from "./attempts.ts";
+export * from "./attention.ts";
 export * from "./call.ts";
 export * from "./digest.ts";
 export * from "./duration.ts";

@@ -119,7 +119,7 @@ export interface RefusalWords {
   /** The command that acknowledges, up to the fault. */
   readonly acknowledge: string;
   /** What is done then, such as "deploy again". */
-  readonly then: string;
+  readonly next: string;
 }
 
 /**
@@ -141,7 +141,7 @@ export function refusalOf(judged: Judgement, words: RefusalWords): GhoulsError |
           ? ["Look for each fault in the runbook (RUNBOOK.md of the package ghouls), and settle it."]
           : []),
         ...(checks.includes(STRANDED_CHECK) ? [STRANDED_FIX] : []),
-        `To let one stand: ${words.acknowledge} <fault> --reason "<why>"; then ${words.then}.`,
+        `To let one stand: ${words.acknowledge} <fault> --reason "<why>"; then ${words.next}.`,
       ].join(" "),
       issues: [
         ...first.map(({ faultId, check, subject, detail }) => ({

@@ -23,7 +23,7 @@ export async function refuseUnsound(
   const refusal = refusalOf(judged, {
     stops: "nothing is started",
     acknowledge: `npx ghouls doctor${elsewhere} --acknowledge`,
-    then: "start again",
+    next: "start again",
   });
   if (refusal === undefined) return;
   for (const line of judgementSummary(judged)) print(line);

@@ -104,8 +104,8 @@ async function judge(io: Io, ledger: DoctorLedger, { config, json }: DoctorOptio
 /** The digests that a configuration has and accepts; undefined where none is named. */
 async function carriedBy(io: Io, config: string | undefined) {
   if (config === undefined) return undefined;
-  const { workflowsOf } = await io.loadDeployment();
-  return (await workflowsOf(config)).flatMap(({ name, digest, accepts }) =>
+  const tools = await io.loadDeployment();
+  return (await tools.workflowsOf(config)).flatMap(({ name, digest, accepts }) =>
     [digest, ...accepts].map((one) => ({ name, digest: one })),
   );
 }

@@ -1,4 +1,4 @@
-import { isTerminalRun, type WorkflowPin } from "@ghouls/core";
+import { attentionText, isTerminalRun, type WorkflowPin } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { afterCodec } from "./after-codec.ts";
 import type { Carried } from "./carried.ts";
@@ -204,7 +204,7 @@ async function conclude(
       if (settlement.status === "FAILED" && settlement.errorCode === "effect_unknown") {
         await deps.ledger.runs.raiseAttention(
           claim,
-          "effect_unknown: an effect may or may not have happened",
+          attentionText("effect_unknown", "an effect may or may not have happened"),
         );
       }
       if (isTerminalRun(answer.runStatus)) await tellParent(claim, deps, deps.logFor(claim));

@@ -1,4 +1,4 @@
-import { callKey, noLiveStream } from "@ghouls/core";
+import { attentionText, callKey, noLiveStream } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
@@ -196,7 +196,7 @@ async function finish(
   if (!settled) return { kind: "fenced" };
   if (ended === null) {
     if (outcome !== "done") {
-      await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: ${why}`);
+      await deps.ledger.runs.raiseAttention(claim, attentionText(`containment ${outcome}`, why));
     }
     await deps.ledger.items.containSooner(claim, deps.settings.maxContainDeliveries);
   }

@@ -1,4 +1,12 @@
-import { describeFailure, idempotencyKeyOf, type CallId, type Logger, type StepContext } from "@ghouls/core";
+import {
+  attentionText,
+  describeFailure,
+  idempotencyKeyOf,
+  type AttentionText,
+  type CallId,
+  type Logger,
+  type StepContext,
+} from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
@@ -122,13 +130,13 @@ export function askForAPerson(
   { call, claim, log }: Pick<LiveStep, "call" | "claim" | "log">,
   deps: Pick<ExecutionDeps, "ledger">,
 ): void {
-  raiseAttention(claim, `step_overdue: ${call.name}`, log, deps);
+  raiseAttention(claim, attentionText("step_overdue", call.name), log, deps);
 }
 
 /** Asks for a person beside what goes on; that it cannot is told, and holds nothing up. */
 export function raiseAttention(
   claim: ClaimedRun,
-  reason: string,
+  reason: AttentionText,
   log: Logger,
   deps: Pick<ExecutionDeps, "ledger">,
 ): void {

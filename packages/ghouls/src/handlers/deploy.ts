@@ -65,7 +65,7 @@ export function createPreflight(
     const refusal = refusalOf(judged, {
       stops: "no code is switched",
       acknowledge: "ghouls doctor --acknowledge",
-      then: "deploy again",
+      next: "deploy again",
     });
     if (refusal !== undefined) throw refusal;
     await ledger.capacities.say(config.capacities);

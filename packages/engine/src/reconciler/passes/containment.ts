@@ -1,4 +1,4 @@
-import type { FaultInjector, Logger } from "@ghouls/core";
+import { attentionText, type FaultInjector, type Logger } from "@ghouls/core";
 import type { Ledger, Position, RunKey } from "@ghouls/ledger";
 import type { Page } from "../pages.ts";
 
@@ -40,7 +40,10 @@ export async function contain(
           status: looked.ended,
         });
       } else if (looked.needsWord) {
-        await ledger.runs.raiseAttention(key, "containment: something of the run waits for a word");
+        await ledger.runs.raiseAttention(
+          key,
+          attentionText("containment", "something of the run waits for a word"),
+        );
       }
       if (looked.children) await cancelChildren(key, options);
     } catch (error) {

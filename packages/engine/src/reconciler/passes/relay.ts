@@ -1,4 +1,10 @@
-import { PUBLICATIONS_BEFORE_ATTENTION, type FaultInjector, type Logger, type QueuePort } from "@ghouls/core";
+import {
+  PUBLICATIONS_BEFORE_ATTENTION,
+  attentionText,
+  type FaultInjector,
+  type Logger,
+  type QueuePort,
+} from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 
 export interface RelayOptions {
@@ -39,7 +45,10 @@ export async function relay(options: RelayOptions): Promise<RelayCounts> {
       !published.has(`${one.runId}:${one.enqueueSeq}`)
     )
       continue;
-    await ledger.runs.raiseAttention(one, "unclaimed: published again and again, and claimed by no worker");
+    await ledger.runs.raiseAttention(
+      one,
+      attentionText("unclaimed", "published again and again, and claimed by no worker"),
+    );
   }
   return { due: due.length, published: confirmed.length, failed: failed.length };
 }
