@@ -268,6 +268,28 @@ describe("the run of a new fault", () => {
     expect(lapsed.found).toHaveLength(1);
   });
 
+  test("that ends while its quarantine waits for its lock is left as it is", async () => {
+    const run = await makeRun(db);
+    await damage(run);
+    const other = await db.client("admin");
+    await other.query("begin");
+    await other.query("select from ghouls.runs where run_id = $1 for update", [run.runId]);
+    const late = judge();
+    await blocked(db);
+    await other.query(
+      "update ghouls.deliveries set status = 'FENCED', fenced_at = ghouls.clock() where run_id = $1",
+      [run.runId],
+    );
+    await other.query(
+      "update ghouls.runs set status = 'DONE', finished_at = ghouls.clock() where run_id = $1",
+      [run.runId],
+    );
+    await other.query("commit");
+    expect(await late).toMatchObject({ newFaults: 1, quarantined: 0 });
+    expect(await quarantineOf(run)).toBeNull();
+    expect(await everyFault()).toMatchObject([{ quarantine: "ended" }]);
+  });
+
   test("is nobody's where too many units of a capacity are in use: those who hold them stay as they are", async () => {
     await db.admin(
       "insert into ghouls.capacities (name, units, updated_at) values ('gpu', 1, ghouls.clock())",

@@ -136,12 +136,12 @@ refused: 3
     const outcome = await doctor(
       ["--strict", "--config", "c.ts"],
       {},
-      { loadDeployment: () => Promise.resolve(tools) },
+      { loadDeployment: () => Promise.resolve(tools), cwd: "/project" },
     );
     expect(outcome.asked[1]).toEqual({
       by: "doctor",
       carried: [
-        { name: "hello", digest: "d of c.ts" },
+        { name: "hello", digest: "d of /project/c.ts" },
         { name: "hello", digest: "d0" },
       ],
     });

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { isRunId, judgementLines } from "@ghouls/core";
 import type { Command } from "commander";
 import { act, withJson, type CommonOptions, type Context } from "../command.ts";
@@ -105,7 +106,7 @@ async function judge(io: Io, ledger: DoctorLedger, { config, json }: DoctorOptio
 async function carriedBy(io: Io, config: string | undefined) {
   if (config === undefined) return undefined;
   const tools = await io.loadDeployment();
-  return (await tools.workflowsOf(config)).flatMap(({ name, digest, accepts }) =>
+  return (await tools.workflowsOf(resolve(io.cwd, config))).flatMap(({ name, digest, accepts }) =>
     [digest, ...accepts].map((one) => ({ name, digest: one })),
   );
 }
