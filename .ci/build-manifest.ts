@@ -7,6 +7,8 @@ export interface Manifest {
   readonly exports?: Readonly<Record<string, string>>;
   readonly imports?: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
+  /** What is published beside what is built, as it stands in the package's folder. */
+  readonly files?: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -27,7 +29,7 @@ export function publishedManifest(source: Manifest): Record<string, unknown> {
     ...Object.fromEntries(kept),
     ...(source.exports === undefined ? {} : { exports: builtEntries(source.exports, source.name) }),
     ...(source.imports === undefined ? {} : { imports: builtEntries(source.imports, source.name) }),
-    files: source.bin === undefined ? ["lib"] : ["bin", "lib"],
+    files: [...(source.bin === undefined ? [] : ["bin"]), "lib", ...(source.files ?? [])],
     // A scoped package is restricted unless it says otherwise.
     publishConfig: { access: "public" },
   };

@@ -5,7 +5,7 @@ import { NEEDS, isInstalled } from "./support/setups/binaries.ts";
 /** What speaks to the ledger, and so runs on each way to reach one. */
 const LEDGER_SUITE = [
   "test/integration/ledger-*.test.ts",
-  "test/integration/{admission,containment,doctor,handover,hop,loss,transactions,transactions-again}.test.ts",
+  "test/integration/{admission,containment,doctor,handover,hop,integrity,loss,transactions,transactions-again}.test.ts",
   "test/races/*.test.ts",
 ];
 

@@ -397,7 +397,8 @@ create table ghouls.integrity_faults ( -- r, owner migrator
   gone_at timestamp with time zone,
   acknowledged_at timestamp with time zone,
   acknowledged_by text,
-  acknowledgement text
+  acknowledgement text,
+  quarantine text
 );
 create table ghouls.intents ( -- r, owner migrator
   tenant_id text not null,
@@ -753,6 +754,7 @@ alter table ghouls.grants add constraint grants_revoked CHECK ((num_nulls(revoke
 alter table ghouls.grants add constraint grants_tenant_id_check CHECK ((tenant_id <> ''::text));
 alter table ghouls.integrity_faults add constraint integrity_faults_acknowledged CHECK ((num_nulls(acknowledged_at, acknowledged_by, acknowledgement) = ANY (ARRAY[0, 3])));
 alter table ghouls.integrity_faults add constraint integrity_faults_pkey PRIMARY KEY (fault_id);
+alter table ghouls.integrity_faults add constraint integrity_faults_quarantine_check CHECK ((quarantine = ANY (ARRAY['made'::text, 'standing'::text, 'ended'::text, 'absent'::text])));
 alter table ghouls.integrity_faults add constraint integrity_faults_run CHECK (((run_id IS NULL) OR (tenant_id IS NOT NULL)));
 alter table ghouls.intents add constraint intents_number_check CHECK ((number >= 1));
 alter table ghouls.intents add constraint intents_outcome CHECK ((num_nulls(outcome, outcome_at) <> 1));
@@ -895,10 +897,11 @@ CREATE UNIQUE INDEX evidence_pkey ON ghouls.evidence USING btree (tenant_id, run
 CREATE UNIQUE INDEX grants_grant_id_key ON ghouls.grants USING btree (grant_id);
 CREATE INDEX grants_live ON ghouls.grants USING btree (tenant_id, name, holder) WHERE (revoked_at IS NULL);
 CREATE UNIQUE INDEX grants_pkey ON ghouls.grants USING btree (tenant_id, grant_id);
-CREATE INDEX integrity_faults_of_tenant ON ghouls.integrity_faults USING btree (tenant_id, found_at DESC, fault_id DESC);
+CREATE INDEX integrity_faults_of_tenant ON ghouls.integrity_faults USING btree (COALESCE(tenant_id, ''::text), found_at DESC, fault_id DESC);
 CREATE UNIQUE INDEX integrity_faults_one_standing ON ghouls.integrity_faults USING btree (check_name, COALESCE(tenant_id, ''::text), subject) WHERE (gone_at IS NULL);
 CREATE INDEX integrity_faults_open ON ghouls.integrity_faults USING btree (found_at, fault_id) WHERE ((gone_at IS NULL) AND (acknowledged_at IS NULL));
 CREATE UNIQUE INDEX integrity_faults_pkey ON ghouls.integrity_faults USING btree (fault_id);
+CREATE INDEX integrity_faults_to_quarantine ON ghouls.integrity_faults USING btree (run_id, fault_id) WHERE ((gone_at IS NULL) AND (quarantine IS NULL) AND (run_id IS NOT NULL));
 CREATE UNIQUE INDEX intents_one_open ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth) WHERE (outcome IS NULL);
 CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth, number);
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
@@ -1389,6 +1392,7 @@ comment on table column ghouls.deliveries.hop_trace is 'W3C traceparent of the h
 comment on table column ghouls.deliveries.made_in_trace is 'W3C traceparent of the request that has admitted its run; null where nobody traces.';
 comment on table column ghouls.end_acts.act is 'A doubt takes the place of a seal while the record of the run disagrees with it.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
+comment on table column ghouls.integrity_faults.quarantine is 'What became of its run, once: quarantined for it; in quarantine before; ended, so that nothing is to be held; or there is none. Null: not yet looked at.';
 comment on table column ghouls.integrity_faults.subject is 'What tells it from others of its check, such as a run or a workflow pin.';
 comment on table column ghouls.integrity_faults.tenant_id is 'Null: it belongs to the deployment.';
 comment on table column ghouls.journal.stored_for is 'The run for which its result was stored, where that was another.';
@@ -1460,7 +1464,7 @@ grant select on table doctor_working_runs to application;
 grant delete, insert, select on table end_acts to application;
 grant insert, select on table evidence to application;
 grant select on table grants to application;
-grant insert, select, update on table integrity_faults to application;
+grant insert, select on table integrity_faults to application;
 grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
 grant select on table migrations to application;

@@ -7,6 +7,8 @@ import { boundToTenant, namesTenant, sqlOutside, tablesWithoutSchema, touchesTen
 
 /** Statements that no caller's tenant bounds, and why. Each still joins the rows of a tenant by it. */
 const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
+  "integrity.quarantine": "a judgement is of the whole ledger",
+  "integrity.states": "a judgement is of the whole ledger",
   "deliveries.claim": "a message carries no tenant: it comes from the row",
   "deliveries.claimed-by-token": "reads what a claim with a lost answer has claimed",
   "deliveries.unclaimed": "says why a message could not be claimed, and the message carries no tenant",
@@ -43,7 +45,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "items.due": "containment serves every tenant",
 };
 /** The checks of `ghouls doctor` span tenants: they are run by whoever operates the whole. */
-const CHECKS = /^doctor\./;
+const CHECKS = /^(?:doctor\.|integrity\.judge-)/;
 
 const statements = [...STATEMENTS.values()];
 const touching = statements.filter(({ text }) => touchesTenants(text));

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { GhoulsError } from "@ghouls/core";
 import { buildFunctions, type Built } from "@ghouls/functions";
 import { emptyDatabase } from "../support/empty-database.ts";
 import { makeRun } from "../support/factories.ts";
@@ -115,35 +116,95 @@ describe("the migrate function", () => {
 });
 
 describe("the preflight function", () => {
+  const preflight = async () => (await load("preflight"))({});
+  const ours = () => ({ digest: built.workflows["hello@1"] as string });
+  const refused = async () =>
+    preflight().then(
+      () => undefined,
+      (error: unknown) => error as GhoulsError,
+    );
+  const acknowledge = async () => {
+    const ledger = db.ledger();
+    const rows = await db.admin<{ fault_id: string }>("select fault_id from ghouls.integrity_faults");
+    for (const row of rows)
+      await ledger.integrity.acknowledge(row.fault_id, { actor: "ada", reason: "known" });
+  };
+  afterEach(async () => {
+    await db.admin("truncate ghouls.runs, ghouls.integrity_faults cascade");
+  });
+
   test("lets a deploy go on over what only asks for a person", async () => {
-    const run = await makeRun(db);
+    const run = await makeRun(db, ours());
     await db.admin(
       "update ghouls.runs set attention_reason = 'by a test', attention_at = ghouls.clock() where run_id = $1",
       [run.runId],
     );
-    expect(await (await load("preflight"))({})).toMatchObject({
+    expect(await preflight()).toMatchObject({
+      judged: 13,
+      states: expect.arrayContaining([{ status: "QUEUED", runs: 1, checked: 1, faulty: 0 }]),
       attention: { "no open run asks for a person": 1 },
+      table: expect.arrayContaining(["refused: 0"]),
     });
   });
 
   test("says how many units there are of each capacity of its configuration, whatever was said before", async () => {
-    await db.admin("update ghouls.capacities set units = 7");
-    await (
-      await load("preflight")
-    )({});
+    await db.admin("update ghouls.capacities set units = 7, said_at = ghouls.clock()");
+    await preflight();
     expect(await db.admin("select name, units from ghouls.capacities")).toEqual([{ name: "gpu", units: 2 }]);
   });
 
-  test("stops a deploy where the ledger contradicts itself, and names the runs", async () => {
-    const run = await makeRun(db);
+  test("stops a deploy where the ledger contradicts itself, names the runs, and says nothing of capacities", async () => {
+    await db.admin("update ghouls.capacities set units = 7, said_at = ghouls.clock()");
+    const run = await makeRun(db, ours());
     await db.admin("update ghouls.deliveries set next_publication_at = null where run_id = $1", [run.runId]);
-    await expect((await load("preflight"))({})).rejects.toMatchObject({
+    for (let times = 0; times < 2; times += 1) {
+      expect(await refused()).toMatchObject({
+        code: "integrity_fault",
+        message: `the ledger contradicts itself, so no code is switched: not so: pending deliveries have a next publication (${run.runId})`,
+        fix: expect.stringContaining("ghouls doctor --acknowledge <fault>"),
+        issues: [
+          {
+            message: expect.stringContaining(
+              `not so: pending deliveries have a next publication (${run.runId}): {`,
+            ),
+          },
+        ],
+      });
+    }
+    expect(await db.admin("select units from ghouls.capacities")).toEqual([{ units: 7 }]);
+    await acknowledge();
+    expect(await preflight()).toMatchObject({ acknowledged: 1 });
+  });
+
+  test("stops a deploy that would leave open runs without their code, whose tenant ever, until somebody knows of it", async () => {
+    await makeRun(db, ours());
+    const run = await makeRun(db, { tenantId: "umbrella", digest: "old" });
+    const refusal = await refused();
+    expect(refusal).toMatchObject({
       code: "integrity_fault",
-      message: expect.stringContaining(`pending deliveries have a next publication (${run.runId})`),
+      message:
+        "open runs have no code in this build, so no code is switched: not so: every open run has its code in this build (hello@1 old)",
     });
-    await db.admin("update ghouls.deliveries set next_publication_at = ghouls.clock() where run_id = $1", [
-      run.runId,
+    for (const way of ["accepts", "wait", "ghouls cancel", "acknowledge"])
+      expect(refusal?.fix).toContain(way);
+    await acknowledge();
+    expect(await preflight()).toMatchObject({ acknowledged: 1 });
+    // It waits for its code, and is no more quarantined than it was.
+    expect(await db.admin("select quarantined_at from ghouls.runs where run_id = $1", [run.runId])).toEqual([
+      { quarantined_at: null },
     ]);
+  });
+
+  test("lets a deploy go on that accepts the code of open runs", async () => {
+    const accepting = join(folder, "accepting.config.ts");
+    const text = await readFile(join(folder, "ghouls.config.ts"), "utf8");
+    await writeFile(accepting, text.replace("version: 1,", `version: 1, accepts: ["${"a".repeat(64)}"],`));
+    const other = await buildFunctions({ config: accepting, out: join(folder, "accepting") });
+    const { folder: at } = other.functions.find(({ entry }) => entry === "preflight") as { folder: string };
+    const { handler } = (await import(pathToFileURL(join(at, "index.mjs")).href)) as { handler: Handler };
+    await makeRun(db, { digest: "a".repeat(64) });
+    expect(await refused()).toMatchObject({ code: "integrity_fault" });
+    expect(await handler({})).toMatchObject({ acknowledged: 0 });
   });
 });
 

@@ -97,7 +97,9 @@ describe("an idempotency key", () => {
     expect(await ledger.deliveries.ofRun({ tenantId: "umbrella", runId: mine.runId })).toEqual([]);
     expect(await ledger.journal.read({ tenantId: "umbrella", runId: mine.runId })).toEqual([]);
     expect(await ledger.deliveries.releaseIfHeld({ tenantId: "umbrella", runId: mine.runId }, 1)).toBe(false);
-    expect(await ledger.runs.raiseAttention({ tenantId: "umbrella", runId: mine.runId }, "x")).toBe(false);
+    expect(
+      await ledger.runs.raiseAttention({ tenantId: "umbrella", runId: mine.runId }, "unclaimed: x"),
+    ).toBe(false);
   });
 
   test.each([
@@ -226,7 +228,7 @@ describe("a page of runs", async () => {
 
   test("shows runs that need a person, by attention or by quarantine", async () => {
     const raised = await makeRun(own, { tenantId: "attended", status: "RUNNING" });
-    await ledger.runs.raiseAttention(raised, "look");
+    await ledger.runs.raiseAttention(raised, "unclaimed: look");
     const quarantined = await makeRun(own, { tenantId: "attended", quarantined: true });
     await makeRun(own, { tenantId: "attended" });
     expect(new Set(await all("attended", { attention: true }, 1))).toEqual(

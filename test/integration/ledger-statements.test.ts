@@ -20,6 +20,16 @@ const SYSTEM = [
   "grants.by-id",
   "grants.page",
   "grants.revoke",
+  "integrity.acknowledge",
+  "integrity.acknowledged",
+  "integrity.by-id",
+  "integrity.page-open",
+  "integrity.page-others",
+  "integrity.quarantine",
+  "integrity.refused",
+  "integrity.states",
+  "integrity.to-quarantine",
+  "integrity.unacknowledged",
   "keys.by-id",
   "keys.page",
   "keys.revoke",
@@ -174,7 +184,9 @@ test.each(statements.filter((one) => /\bghouls\./.test(one.text) && !one.name.st
   ({ name, text }) => {
     const takesTenant = /tenant_id = \$1\b|unnest\(\s*\$[12]::text\[\].*?as \w+\(tenant_id,/s.test(text);
     const tenantless = ["workflows.", "capacities.", "deadletters."].some((noun) => name.startsWith(noun));
-    expect(takesTenant).toBe(!SYSTEM.includes(name) && !tenantless);
+    // A judgement is of the whole ledger.
+    const judges = name.startsWith("integrity.judge-");
+    expect(takesTenant).toBe(!SYSTEM.includes(name) && !tenantless && !judges);
     const joins = text.match(/\bjoin ghouls\.(?:runs|deliveries|journal) \w+ on [^\n]*/g) ?? [];
     for (const join of joins) {
       // A message carries a run id alone; it is globally unique, and the tenant comes from its row.

@@ -40,6 +40,10 @@ const app = createAdmissionApp({
   consents: world.consents,
   signals: world.signals,
   attempts: world.attempts,
+  integrity: {
+    list: () => Promise.reject(new Error("none is listed here")),
+    acknowledge: () => Promise.reject(new Error("none is acknowledged here")),
+  },
   reconciler: { run: () => Promise.reject(new Error("none is run here")) },
 });
 

@@ -93,6 +93,7 @@ describe("a published package", () => {
     expect(filesOf("@ghouls/local").map(({ path }) => path)).toEqual(
       expect.arrayContaining(programs.map((path) => `lib/process/${path.replace(/ts$/, "js")}`)),
     );
+    expect(filesOf("ghouls").map(({ path }) => path)).toContain("RUNBOOK.md");
     const bin = filesOf("ghouls").find(({ path }) => path === "bin/ghouls.mjs");
     expect((bin?.mode ?? 0) & 0o111).toBe(0o111);
   });

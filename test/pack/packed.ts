@@ -82,7 +82,7 @@ export function needs({ dependencies, optionalDependencies, peerDependencies }: 
 /** Files of a tarball that no user has a use for. */
 export function strangeFiles(paths: readonly string[]): string[] {
   const known =
-    /^(package\.json|README\.md|LICENSE|bin\/[\w-]+\.mjs|lib\/([\w-]+\/)*[\w-]+\.(js|d\.ts|json))$/;
+    /^(package\.json|README\.md|RUNBOOK\.md|LICENSE|bin\/[\w-]+\.mjs|lib\/([\w-]+\/)*[\w-]+\.(js|d\.ts|json))$/;
   return paths.filter((path) => !known.test(path) || /test|support|fixture/i.test(path));
 }
 

@@ -28,6 +28,7 @@ import {
   createAttempts,
   createConsents,
   createControl,
+  createIntegrity,
   createPauses,
   createDirectEgress,
   createKeyAuthority,
@@ -61,6 +62,7 @@ export interface World {
   readonly attempts: ReturnType<typeof createAttempts>;
   readonly control: ReturnType<typeof createControl>;
   readonly pauses: ReturnType<typeof createPauses>;
+  readonly integrity: ReturnType<typeof createIntegrity>;
   readonly logged: LogLine[];
   readonly measured: Measured[];
   /** Why a worker asked to end its process. */
@@ -219,6 +221,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const attempts = createAttempts({ ledger, codec, publisher, faults, log });
   const control = createControl({ ledger, publisher, settings: deps.settings });
   const pauses = createPauses({ ledger, ids });
+  const integrity = createIntegrity({ ledger });
 
   const deliver: World["deliver"] = (
     bodies,
@@ -243,6 +246,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     attempts,
     control,
     pauses,
+    integrity,
     logged,
     measured,
     exits,

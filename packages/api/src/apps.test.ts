@@ -14,6 +14,7 @@ import {
   ATTEMPT_ID,
   CALLBACK_TOKEN,
 } from "./fakes.support.ts";
+import { FAULT_ID } from "./fake-integrity.support.ts";
 import { PAUSE_ID } from "./fake-pauses.support.ts";
 
 const SINGLE = JSON.stringify({ workflow: "hello", input: { name: "world" } });
@@ -124,6 +125,15 @@ const SECURED = [
     schema: wire.PauseLifted,
     refused: "submitter",
   },
+  {
+    method: "POST",
+    path: `/v1/integrity/${FAULT_ID}/acknowledgement`,
+    body: REASON,
+    status: 200,
+    schema: wire.FaultAcknowledged,
+    refused: "submitter",
+  },
+  { method: "GET", path: "/v1/integrity", status: 200, schema: wire.FaultPage, refused: "nobody" },
   { method: "GET", path: "/v1/pauses", status: 200, schema: wire.PauseList, refused: "nobody" },
   {
     method: "POST",
@@ -203,7 +213,9 @@ function pathOf(path: string): string {
       ? ATTEMPT_ID
       : path.startsWith("/v1/pauses")
         ? PAUSE_ID
-        : RUN_ID;
+        : path.startsWith("/v1/integrity")
+          ? FAULT_ID
+          : RUN_ID;
   return path.replace("{id}", id).replace("{item}", ITEM_ID).replace("{name}", "paid");
 }
 
@@ -453,6 +465,18 @@ describe("an act with a reason", () => {
     const response = await app(ask("POST", `/v1/runs/${RUN_ID}/items/worker-9/resolution`, { body: REASON }));
     expect(code(await problem(response))).toBe("not_found");
   });
+});
+
+it("lists faults of the caller's own, those that are open alone where it says so, and takes no other filter", async () => {
+  const app = createApiApp(fakes);
+  expect((await app(ask("GET", "/v1/integrity?open=true&limit=3&cursor=c1"))).status).toBe(200);
+  expect((await app(ask("GET", "/v1/integrity"))).status).toBe(200);
+  for (const wrong of ["open=false", "limit=0", "tenant=t2"])
+    expect((await app(ask("GET", `/v1/integrity?${wrong}`))).status).toBe(422);
+  expect(fakes.integrity.asked).toEqual([
+    { tenantId: "t1", openOnly: true, limit: 3, cursor: "c1" },
+    { tenantId: "t1", openOnly: false, limit: 50 },
+  ]);
 });
 
 describe("a pause", () => {

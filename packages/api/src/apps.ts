@@ -4,6 +4,7 @@ import type {
   AttemptService,
   ConsentService,
   ControlService,
+  IntegrityService,
   PauseService,
   ReadinessCheck,
   ReadService,
@@ -15,6 +16,7 @@ import { mountAttempts, mountJobs } from "./attempts.ts";
 import type { EdgeDependencies, FetchHandler } from "./context.ts";
 import { createFrame } from "./frame.ts";
 import { mountControl } from "./control.ts";
+import { mountIntegrity, mountIntegrityReads } from "./integrity.ts";
 import { mountPauseReads, mountPauses } from "./pauses.ts";
 import { mountConsents, mountWaits } from "./waits.ts";
 import { mountReads } from "./reads.ts";
@@ -24,6 +26,7 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly admission: AdmissionService;
   readonly control: ControlService;
   readonly pauses: PauseService;
+  readonly integrity: IntegrityService;
   readonly consents: ConsentService;
   readonly signals: SignalService;
   readonly attempts: AttemptService;
@@ -33,6 +36,7 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
 export interface ApiAppDependencies extends EdgeDependencies {
   readonly reads: ReadService;
   readonly pauses: PauseService;
+  readonly integrity: IntegrityService;
   readonly consents: ConsentService;
   readonly attempts: AttemptService;
   readonly reconciler: Pick<ReconcilerService, "state">;
@@ -48,6 +52,7 @@ export function createAdmissionApp(dependencies: AdmissionAppDependencies): Fetc
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
     mountPauses(app, dependencies);
+    mountIntegrity(app, dependencies.integrity);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
     mountReconciler(app, dependencies.reconciler);
@@ -61,6 +66,7 @@ export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
     mountAttempts(app, dependencies.attempts);
     mountPauseReads(app, dependencies.pauses);
     mountReconcilerReads(app, dependencies.reconciler);
+    mountIntegrityReads(app, dependencies.integrity);
     mountReads(app, dependencies);
   });
 }
@@ -71,6 +77,7 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
     mountAdmission(app, dependencies.admission);
     mountControl(app, dependencies.control);
     mountPauses(app, dependencies);
+    mountIntegrity(app, dependencies.integrity);
     mountWaits(app, dependencies);
     mountJobs(app, dependencies.attempts);
     mountReconciler(app, dependencies.reconciler);
@@ -78,6 +85,7 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
     mountAttempts(app, dependencies.attempts);
     mountPauseReads(app, dependencies.pauses);
     mountReconcilerReads(app, dependencies.reconciler);
+    mountIntegrityReads(app, dependencies.integrity);
     mountReads(app, dependencies);
   });
 }

@@ -3,6 +3,7 @@ import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
 import { ATTEMPT_ROUTES, JOB_ROUTES, TOKEN_HEADER } from "./attempt-routes.ts";
 import { BEARER_SCHEME, CALLBACK } from "./define-route.ts";
+import { INTEGRITY_READ_ROUTES, INTEGRITY_ROUTES } from "./integrity-routes.ts";
 import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
 import { RECONCILER_READ_ROUTES, RECONCILER_ROUTES } from "./reconciler-routes.ts";
@@ -29,6 +30,7 @@ export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"
     ...ADMISSION_ROUTES,
     ...CONTROL_ROUTES,
     ...PAUSE_ROUTES,
+    ...INTEGRITY_ROUTES,
     ...WAIT_ROUTES,
     ...JOB_ROUTES,
     ...RECONCILER_ROUTES,
@@ -36,6 +38,7 @@ export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"
     ...ATTEMPT_ROUTES,
     ...PAUSE_READ_ROUTES,
     ...RECONCILER_READ_ROUTES,
+    ...INTEGRITY_READ_ROUTES,
     ...READ_ROUTES,
   ]) {
     // The registry copies every field that it does not know into the document.

@@ -21,6 +21,7 @@ import type {
   RunFilter,
   SignalService,
 } from "@ghouls/engine";
+import { FakeIntegrity } from "./fake-integrity.support.ts";
 import { FakePauses } from "./fake-pauses.support.ts";
 import { FakeReconciler } from "./fake-reconciler.support.ts";
 import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
@@ -344,6 +345,7 @@ export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
   readonly control = new FakeControl();
   readonly pauses = new FakePauses();
   readonly reconciler = new FakeReconciler();
+  readonly integrity = new FakeIntegrity();
   readonly consents = new FakeConsents();
   readonly signals = new FakeSignals();
   readonly attempts = new FakeAttempts();

@@ -1,6 +1,7 @@
 import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { ATTEMPT_ROUTES, JOB_ROUTES } from "./attempt-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
+import { INTEGRITY_READ_ROUTES, INTEGRITY_ROUTES } from "./integrity-routes.ts";
 import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
 import { RECONCILER_READ_ROUTES, RECONCILER_ROUTES } from "./reconciler-routes.ts";
@@ -15,6 +16,7 @@ export const ROUTE_KEYS = {
     ...ADMISSION_ROUTES,
     ...CONTROL_ROUTES,
     ...PAUSE_ROUTES,
+    ...INTEGRITY_ROUTES,
     ...WAIT_ROUTES,
     ...JOB_ROUTES,
     ...RECONCILER_ROUTES,
@@ -25,6 +27,7 @@ export const ROUTE_KEYS = {
       ...ATTEMPT_ROUTES,
       ...PAUSE_READ_ROUTES,
       ...RECONCILER_READ_ROUTES,
+      ...INTEGRITY_READ_ROUTES,
       ...READ_ROUTES,
     ]),
     "GET /openapi.json",

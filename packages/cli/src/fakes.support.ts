@@ -94,6 +94,7 @@ export async function ghouls(argv: readonly string[], world: Partial<Io> = {}): 
     loadLocal: () => Promise.reject(new Error("this test did not expect @ghouls/local")),
     loadDeployment: () => Promise.reject(new Error("this test did not expect @ghouls/functions")),
     ledger: { migrate: unused, migrationSql: unused, openLedger: unused, openStores: unused },
+    user: () => "olga",
     randomBytes: () => unused(),
     pollMs: 1,
     ...world,

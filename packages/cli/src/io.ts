@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
 import type { BuildOptions, Built, DeploymentPlan, TakeOptions, WorkflowOfBuild } from "@ghouls/functions";
 import { migrate, migrationSql, openLedger, type DriverName, type Ledger } from "@ghouls/ledger";
+import { systemUser } from "./system-user.ts";
 
 /** What the command needs of `@ghouls/local`. */
 export interface LocalHost {
@@ -19,6 +20,13 @@ export interface LocalHost {
     readonly inspect: number | undefined;
     readonly json: boolean;
   }): Promise<number>;
+  /**
+   * The database of a data folder whose host does not run, started until it is closed.
+   * @throws GhoulsError where a host runs there, or it cannot be started
+   */
+  openStoppedDatabase(
+    dataDir: string,
+  ): Promise<{ readonly connectionString: string; close(): Promise<void> }>;
 }
 
 /** What a command connects to a database with. */
@@ -37,6 +45,7 @@ export interface LedgerTools {
     doctor(): Promise<readonly Diagnosis[]>;
     readonly runs: Pick<Ledger["runs"], "repinIfUnclaimed">;
     readonly evidence: Pick<Ledger["evidence"], "verify">;
+    readonly integrity: Pick<Ledger["integrity"], "judge" | "acknowledge">;
     close(): Promise<void>;
   };
   openStores(options: DatabaseConnection & { schema: string; maxConnections: number }): Stores;
@@ -76,6 +85,8 @@ export interface Io {
   /** Rejects with ERR_MODULE_NOT_FOUND where the package is not installed. */
   loadLocal(): Promise<LocalHost>;
   readonly ledger: LedgerTools;
+  /** Who is logged in on this system. */
+  user(): string;
   /** From a generator made for secrets. */
   randomBytes(count: number): Uint8Array;
   /** Loaded when it is needed: it brings the bundler along. */
@@ -102,6 +113,7 @@ export function processIo(): Io {
       openLedger: (options) => openLedger({ ...options, ...OF_THE_COMMAND }),
       openStores: (options) => openLedger({ ...options, ...OF_THE_COMMAND }),
     },
+    user: () => systemUser(),
     randomBytes,
     pollMs: 500,
   };

@@ -195,6 +195,39 @@ describe("pauses", () => {
   });
 });
 
+describe("faults", () => {
+  it("are listed with the filters that the API takes, and acknowledged with a reason", async () => {
+    const client = clientOf();
+    const fault = {
+      faultId: "f1",
+      check: "c",
+      tenantId: null,
+      runId: null,
+      subject: "s",
+      detail: "d",
+      open: true,
+      foundAt: AT,
+      foundBy: "doctor",
+      seenAt: AT,
+      goneAt: null,
+      quarantine: null,
+      acknowledged: null,
+    } as const;
+    answers = [json({ faults: [fault], nextCursor: null })];
+    expect(await client.listFaults()).toEqual({ faults: [fault], nextCursor: null });
+    await client.listFaults({ open: true, limit: 3, cursor: "a+b" });
+    await client.listFaults({ open: false });
+    answers = [json({ acknowledged: true, fault })];
+    expect(await client.acknowledgeFault("../f1", "known")).toEqual({ acknowledged: true, fault });
+    expect(seen.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ["GET", "/v1/integrity", ""],
+      ["GET", "/v1/integrity?limit=3&cursor=a%2Bb&open=true", ""],
+      ["GET", "/v1/integrity", ""],
+      ["POST", "/v1/integrity/..%2Ff1/acknowledgement", '{"reason":"known"}'],
+    ]);
+  });
+});
+
 describe("reads", () => {
   it("send filters as the API takes them, and ids that cannot leave their place in the path", async () => {
     const client = clientOf();

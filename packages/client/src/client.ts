@@ -32,6 +32,14 @@ export interface AttemptQuery extends CallOptions {
   readonly cursor?: string;
 }
 
+export interface FaultQuery extends CallOptions {
+  /** Only those that stand and nobody has acknowledged. */
+  readonly open?: boolean;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
 export interface PollOptions extends CallOptions {
   /** Milliseconds between two reads; 1,000 by default. */
   readonly pollMs?: number;
@@ -86,6 +94,10 @@ export interface GhoulsClient {
   runPasses(request?: wire.PassesRequest, options?: CallOptions): Promise<wire.PassesRun>;
   /** The pauses that hold the tenant's runs, beside those of single runs. */
   listPauses(options?: CallOptions): Promise<wire.PauseList>;
+  /** What judgements of the ledger have found, the open faults first. */
+  listFaults(query?: FaultQuery): Promise<wire.FaultPage>;
+  /** Says that a fault is known, and why it may stand. `acknowledged` is false where somebody was first, or it is gone. */
+  acknowledgeFault(faultId: string, reason: string, options?: CallOptions): Promise<wire.FaultAcknowledged>;
   /**
    * Sends a signal to a run. Where no answer comes it asks again under the same key, so that the run gets it once.
    * @param payload any JSON; undefined for none
@@ -132,6 +144,7 @@ export function createClient(options: ClientOptions): GhoulsClient {
     ...reads(call),
     ...pauses(call),
     ...reconciler(call),
+    ...faults(call),
     ...waits(call),
     ...jobs(call),
     async waitForRun(runId, { pollMs = 1_000, signal } = {}) {
@@ -269,6 +282,26 @@ function reconciler(call: Transport): Pick<GhoulsClient, "getReconciler" | "runP
   };
 }
 
+function faults(call: Transport): Pick<GhoulsClient, "listFaults" | "acknowledgeFault"> {
+  return {
+    listFaults: ({ signal, open, ...query } = {}) =>
+      call({
+        method: "GET",
+        path: `/v1/integrity${searchOf({ ...query, ...(open === true ? { open } : {}) })}`,
+        schema: wire.FaultPage,
+        signal,
+      }),
+    acknowledgeFault: (faultId, reason, { signal } = {}) =>
+      call({
+        method: "POST",
+        path: `/v1/integrity/${encodeURIComponent(faultId)}/acknowledgement`,
+        schema: wire.FaultAcknowledged,
+        body: { reason },
+        signal,
+      }),
+  };
+}
+
 function waits(call: Transport): Pick<GhoulsClient, "signal" | "decide" | "getConsent" | "listConsents"> {
   const consentPath = (id: string, suffix = "") => `/v1/consents/${encodeURIComponent(id)}${suffix}`;
   return {
@@ -333,6 +366,7 @@ function searchOf({
 }: Omit<RunQuery, "signal" | "status"> & {
   status?: string | readonly string[];
   degradedCursor?: string;
+  open?: true;
 }): string {
   const search = new URLSearchParams();
   for (const each of [status ?? []].flat()) search.append("status", each);

@@ -1,5 +1,6 @@
 export * from "./api-key.ts";
 export * from "./attempts.ts";
+export * from "./attention.ts";
 export * from "./call.ts";
 export * from "./dead-letters.ts";
 export * from "./digest.ts";
@@ -9,6 +10,7 @@ export * from "./errors.ts";
 export * from "./faults.ts";
 export * from "./holdings.ts";
 export * from "./holdings-answer.ts";
+export * from "./integrity.ts";
 export * from "./job-answer.ts";
 export * from "./json.ts";
 export * from "./logging.ts";

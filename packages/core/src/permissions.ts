@@ -17,13 +17,19 @@ export const PERMISSIONS = [
   "attempts:read",
   "attempts:resolve",
   "workflows:read",
+  "integrity:acknowledge",
   "deployment:pause",
   "deployment:reconcile",
+  "deployment:integrity",
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 /** What reaches beyond the caller's own tenant. No built-in role has it: a key gets it by name, from whoever owns the schema. */
-export const DEPLOYMENT_PERMISSIONS: readonly Permission[] = ["deployment:pause", "deployment:reconcile"];
+export const DEPLOYMENT_PERMISSIONS: readonly Permission[] = [
+  "deployment:pause",
+  "deployment:reconcile",
+  "deployment:integrity",
+];
 
 /** Permissions by the name of a role. A role that is not listed is a name and nothing more. */
 export type RoleTable = Readonly<Record<string, readonly Permission[]>>;
@@ -45,6 +51,7 @@ export const BUILT_IN_ROLES = {
     "attempts:read",
     "attempts:resolve",
     "workflows:read",
+    "integrity:acknowledge",
   ],
   submitter: [
     "runs:submit",

@@ -20,7 +20,11 @@ describe("permissions", () => {
   });
 
   test("that reach beyond a tenant come with no built-in role, and with their own name alone", () => {
-    expect(DEPLOYMENT_PERMISSIONS).toEqual(["deployment:pause", "deployment:reconcile"]);
+    expect(DEPLOYMENT_PERMISSIONS).toEqual([
+      "deployment:pause",
+      "deployment:reconcile",
+      "deployment:integrity",
+    ]);
     const given = of(Object.keys(BUILT_IN_ROLES));
     expect(given).toEqual(PERMISSIONS.filter((one) => !DEPLOYMENT_PERMISSIONS.includes(one)));
     expect(of([], ["deployment:pause"])).toEqual(["deployment:pause"]);

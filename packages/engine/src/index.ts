@@ -24,6 +24,7 @@ export { createKeyAuthenticator, type KeyAuthenticatorOptions } from "./keys.ts"
 export { createKeyAuthority, createLedgerGrants } from "./ledger-owners.ts";
 export { endsWithin } from "./patience.ts";
 export { LiveRing, type LiveRingBounds } from "./live-ring.ts";
+export { createIntegrity, faultView, type IntegrityOptions } from "./integrity.ts";
 export { createPauses, pauseView, type PausesOptions } from "./pauses.ts";
 export { createReads } from "./reads.ts";
 export type { Look, Outcome, Owner, Pass, Turn } from "./reconciler/pass.ts";

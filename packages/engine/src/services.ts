@@ -108,6 +108,23 @@ export interface ReconcilerService {
   run(request: wire.PassesRequest): Promise<wire.PassesRun>;
 }
 
+export interface IntegrityService {
+  /**
+   * Faults of the caller's tenant, and those of the deployment for whoever may see them; the open ones first, each part newest
+   * first. @throws GhoulsError invalid_request for a cursor that is not one of ours
+   */
+  list(
+    caller: Caller,
+    filter: { readonly openOnly: boolean },
+    page: { limit: number; cursor?: string },
+  ): Promise<wire.FaultPage>;
+  /**
+   * The caller's word that they know of a fault: it stops no start and no deploy any more while it stands.
+   * @throws GhoulsError not_found
+   */
+  acknowledge(caller: Caller, faultId: string, reason: string): Promise<wire.FaultAcknowledged>;
+}
+
 export interface ConsentFilter {
   readonly runId?: string;
   readonly status?: ConsentStatus;

@@ -1,5 +1,5 @@
 import { Database, type DatabaseOptions, type Executor } from "./connection/database.ts";
-import { examine, readSchemaVersion, type DoctorCheck } from "./schema/doctor.ts";
+import { examine, readSchemaVersion, readWhatWaits, type DoctorCheck } from "./schema/doctor.ts";
 import * as acknowledgements from "./containment/acknowledgements.ts";
 import * as answers from "./attempts/answers.ts";
 import * as attempts from "./attempts/attempt.ts";
@@ -27,7 +27,10 @@ import * as handovers from "./hops/handovers.ts";
 import * as holds from "./admission/holds.ts";
 import * as intents from "./hops/intents.ts";
 import * as undos from "./hops/undos.ts";
+import * as faultWords from "./integrity/acknowledgements.ts";
+import * as faultPages from "./integrity/pages.ts";
 import * as faults from "./integrity/faults.ts";
+import { judgeLedger } from "./integrity/judgement.ts";
 import * as items from "./containment/items.ts";
 import * as keys from "./keys.ts";
 import * as lookUps from "./waits/look-ups.ts";
@@ -310,7 +313,14 @@ export function openLedger(options: LedgerOptions) {
       all: bind(database, pauses.readPauses),
     },
     /** Of what judgements have found. */
-    integrity: { note: bind(database, faults.noteFaults) },
+    integrity: {
+      judge: bind(database, judgeLedger),
+      note: bind(database, faults.noteFaults),
+      get: bind(database, faultWords.readFault),
+      acknowledge: bind(database, faultWords.acknowledgeFault),
+      page: bind(database, faultPages.readFaultPage),
+      unacknowledged: bind(database, faultPages.countUnacknowledged),
+    },
     deadLetters: {
       note: bind(database, deadLetters.noteDeadLetter),
       forget: bind(database, deadLetters.forgetDeadLetters),
@@ -340,6 +350,8 @@ export function openLedger(options: LedgerOptions) {
     /** For a transaction of the caller's own, which this ledger does not see: once more when it has been committed. */
     beforeOpening,
     doctor: (): Promise<DoctorCheck[]> => examine(database),
+    /** What the doctor finds that is consistent, and waits for a person. */
+    waiting: (): Promise<DoctorCheck[]> => readWhatWaits(database),
     schemaVersion: () => readSchemaVersion(database),
     transaction: database.transaction.bind(database),
     close: () => database.close(),

@@ -31,7 +31,7 @@ export interface DatabaseOptions {
 }
 
 const MIGRATOR = "ghouls_migrator";
-const APPLICATION = "ghouls_app";
+export const APPLICATION = "ghouls_app";
 
 /** The database of DATABASE_URL, or else an embedded one in the data folder. */
 export function openDatabase(options: DatabaseOptions): Promise<Database> {

@@ -216,9 +216,11 @@ function welcome(host: Host, { dataDir, watch }: DevOptions): readonly string[] 
 
 function explain(error: unknown, err: Print, json: boolean): void {
   if (json) {
-    const { code, message, fix } =
-      error instanceof GhoulsError ? error : { code: "failed", message: String(error), fix: undefined };
-    err(JSON.stringify({ error: { code, message, fix } }));
+    const { code, message, fix, issues } =
+      error instanceof GhoulsError
+        ? error
+        : { code: "failed", message: String(error), fix: undefined, issues: undefined };
+    err(JSON.stringify({ error: { code, message, fix, errors: issues } }));
     return;
   }
   if (!(error instanceof GhoulsError)) {

@@ -1,8 +1,22 @@
+import type { Judgement } from "@ghouls/core";
 import { loadConfig } from "./fake-handlers.support.ts";
 import type { Parts } from "./parts.ts";
 
+/** What a judgement of an empty ledger answers. */
+export const SOUND: Judgement = {
+  checks: 1,
+  strandedJudged: false,
+  states: [],
+  repaired: 0,
+  newFaults: 0,
+  goneFaults: 0,
+  quarantined: 0,
+  acknowledged: { count: 0, first: [] },
+  refused: { count: 0, first: [] },
+};
+
 /** Parts whose ledger only notes what it is asked to do; the processes get fake handlers. */
-export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
+export function fakeParts(over: { readonly migrationFails?: boolean; readonly judgement?: Judgement } = {}) {
   const notes: string[] = [];
   const parts: Parts = {
     loadConfig,
@@ -23,6 +37,7 @@ export function fakeParts(over: { readonly migrationFails?: boolean } = {}) {
             return Promise.resolve();
           },
         },
+        integrity: { judge: () => Promise.resolve(over.judgement ?? SOUND) },
         runs: {
           openOfPins: () => Promise.resolve([]),
           stranded: () => Promise.resolve({ runs: [], count: 0 }),

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { isAlive, untilGone } from "./alive.ts";
-import { cleanEnv, fakeParts } from "./fake-parts.support.ts";
+import { SOUND, cleanEnv, fakeParts } from "./fake-parts.support.ts";
 import type { Host, HostOptions } from "./host.ts";
 import { startHost } from "./host.ts";
 import { checkNode } from "./node-version.ts";
@@ -182,6 +182,11 @@ describe("the host", () => {
 
   test.each([
     ["the configuration", { configPath: "/broken.config.ts" }, "the configuration is broken"],
+    [
+      "the judgement of the ledger",
+      { parts: fakeParts({ judgement: { ...SOUND, refused: { count: 1, first: [] } } }).parts },
+      "nothing is started",
+    ],
     ["a migration", { parts: fakeParts({ migrationFails: true }).parts }, "no such table"],
     [
       "the handlers",

@@ -19,6 +19,7 @@ import { startServing } from "./serving.ts";
 import { codeOf, startStores } from "./stores.ts";
 import type { Serving } from "./serving.ts";
 import { watchFiles } from "./watch.ts";
+import { refuseUnsound } from "./judgement.ts";
 import { ensureKeys } from "./keys.ts";
 import { holdLeases } from "./hold.ts";
 import type { HeldWorker } from "./hold.ts";
@@ -126,6 +127,11 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   await endLeftBehind(leftBehind, ["/process/function."], supervisor);
   await forgetLeftBehind(options.dataDir);
 
+  await refuseUnsound(ledger, {
+    dataDir: options.dataDir,
+    schema: config.databaseSchema,
+    print: options.print,
+  });
   const tokens = await makeKeys(options, database, config);
   await ledger.capacities.say(code.settings.capacities);
   const env = functionEnvironment(stores.env, database.url, config.databaseSchema, queues);

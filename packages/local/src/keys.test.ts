@@ -32,7 +32,8 @@ test("three keys are made, each for its own role, and a restart makes no others"
     expect(keys.find(({ keyId }) => keyId === idOf(text))).toMatchObject({
       subject: role,
       roles: [role],
-      permissions: role === "operator" ? ["deployment:pause", "deployment:reconcile"] : [],
+      permissions:
+        role === "operator" ? ["deployment:pause", "deployment:reconcile", "deployment:integrity"] : [],
       createdBy: "ghouls dev",
       expiresAt: null,
     });

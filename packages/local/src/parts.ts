@@ -1,4 +1,4 @@
-import type { QueueSettings, WorkflowPin } from "@ghouls/core";
+import type { Judgement, QueueSettings, WorkflowPin } from "@ghouls/core";
 
 /** What the host needs of the user's configuration, as `loadConfig` of the package ghouls gives it. */
 export interface LoadedConfig {
@@ -88,6 +88,10 @@ export interface HostLedger extends WorkerEnds, KeyMaker {
     say(capacities: Readonly<Record<string, number>>): Promise<void>;
   };
   readonly deliveries: WorkerEnds["deliveries"] & HeldLeases;
+  readonly integrity: {
+    /** Keeps what contradicts itself in the ledger, and answers what stands. */
+    judge(options: { readonly by: string }): Promise<Judgement>;
+  };
   readonly runs: {
     /** How many open runs of a tenant are pinned to each of these. */
     openOfPins(

@@ -1,5 +1,14 @@
 import { GhoulsError } from "@ghouls/core";
 
+/** By the check that fails; the first of them. */
+const FIXES: ReadonlyMap<string, string> = new Map([
+  [
+    "schema",
+    "Run `ghouls migrate` with the migrator's connection string, or set GHOULS_MIGRATION_DATABASE_URL.",
+  ],
+  ["integrity", "Run `npx ghouls doctor --strict`: it lists the faults, and how each is acknowledged."],
+]);
+
 /**
  * Asks the API whether it can work before anybody is told that it is up.
  * @throws GhoulsError configuration_invalid with what is not ready, and what to do
@@ -16,9 +25,9 @@ export async function refuseUnready(apiUrl: string): Promise<void> {
     "configuration_invalid",
     `the API is not ready: ${details || body?.detail || "no reason given"}`,
     {
-      fix: failing.some((check) => check.name === "schema")
-        ? "Run `ghouls migrate` with the migrator's connection string, or set GHOULS_MIGRATION_DATABASE_URL."
-        : "The log names the reason; check DATABASE_URL and the configuration.",
+      fix:
+        failing.map(({ name }) => FIXES.get(name)).find((fix) => fix !== undefined) ??
+        "The log names the reason; check DATABASE_URL and the configuration.",
     },
   );
 }

@@ -4,7 +4,8 @@ import type { Command } from "commander";
 import { act, wholeNumber, withJson, type CommonOptions, type Context } from "../command.ts";
 import { isNoFile } from "../dev-file.ts";
 import { CommandError } from "../failure.ts";
-import type { Io, LocalHost } from "../io.ts";
+import type { Io } from "../io.ts";
+import { loadLocalHost } from "../local-host.ts";
 import { addStranded } from "./stranded.ts";
 
 interface DevOptions extends CommonOptions {
@@ -47,7 +48,7 @@ async function dev(io: Io, options: DevOptions): Promise<number> {
       "Run `ghouls init` to write one, or name yours with --config.",
     );
   });
-  const local = await load(io);
+  const local = await loadLocalHost(io);
   // What the host prints on stdout ends with a line for programs, so nothing is added here.
   return local.runDev({
     config,
@@ -58,19 +59,4 @@ async function dev(io: Io, options: DevOptions): Promise<number> {
     inspect: options.inspect === true ? INSPECTOR_PORT : options.inspect,
     json: options.json === true,
   });
-}
-
-async function load(io: Io): Promise<LocalHost> {
-  try {
-    return await io.loadLocal();
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-    throw new CommandError("@ghouls/local is not installed", "Run `npm install --save-dev @ghouls/local`.");
-  }
-}
-
-/** Only the package itself, not one that it needs. */
-function isMissing(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return code === "ERR_MODULE_NOT_FOUND" && (error as Error).message.includes("'@ghouls/local'");
 }

@@ -1,10 +1,12 @@
+import { resolve } from "node:path";
+import { isRunId, judgementLines } from "@ghouls/core";
 import type { Command } from "commander";
 import { act, withJson, type CommonOptions, type Context } from "../command.ts";
-import { namedDatabase } from "../database.ts";
-import { readDevFile } from "../dev-file.ts";
+import { openDoctorDatabase } from "../doctor-database.ts";
 import { verifyAll } from "./doctor-full.ts";
-import { EXIT, usageError } from "../failure.ts";
-import type { DatabaseConnection, Diagnosis, Io } from "../io.ts";
+import { CommandError, EXIT, usageError } from "../failure.ts";
+import type { Diagnosis, Io, LedgerTools } from "../io.ts";
+import { plainText } from "../manage.ts";
 import { jsonText, printable, table } from "../printable.ts";
 
 interface DoctorOptions extends CommonOptions {
@@ -12,44 +14,86 @@ interface DoctorOptions extends CommonOptions {
   readonly schema: string;
   readonly dataDir: string;
   readonly full?: true;
+  readonly strict?: true;
+  readonly config?: string;
+  readonly acknowledge?: string;
+  readonly reason?: string;
+  readonly actor?: string;
 }
 
-/** `ghouls doctor`: the invariants of the ledger, with the rows that break them (design.md §4). */
+type DoctorLedger = ReturnType<LedgerTools["openLedger"]>;
+
+/** `ghouls doctor`: the invariants of the ledger, with the rows that break them (design.md §4); and the judgement of a start. */
 export function addDoctor(program: Command, context: Context): void {
   const command = withJson(program.command("doctor"))
     .description("check the invariants of the ledger; exit code 1 where one is broken")
     .option(
       "--database-url <url>",
-      "the application's connection (else DATABASE_URL or DATABASE_SECRET_ARN, else the running `ghouls dev`)",
+      "the application's connection (else DATABASE_URL or DATABASE_SECRET_ARN, else the running `ghouls dev`, else the stopped one's database)",
     )
     .option("--schema <name>", "schema of the ledger", "ghouls")
     .option("--data-dir <folder>", "data folder of `ghouls dev`", ".ghouls")
+    .option("--full", "also verify all terminal records and seals; keeps each fault, and quarantines its run")
     .option(
-      "--full",
-      "also verify all terminal records and seals; keeps each fault, and quarantines its run",
+      "--strict",
+      "judge as a start and a deploy do: keep each fault, quarantine the run of a new one; exit code 1 where one stands that nobody has acknowledged",
+    )
+    .option("--config <file>", "with --strict: also judge open runs whose code this configuration lacks")
+    .option(
+      "--acknowledge <fault>",
+      "say that a fault is known and may stand; it stops no start and no deploy then",
+    )
+    .option("--reason <text>", "with --acknowledge: why; it is kept", plainText(1_000))
+    .option(
+      "--actor <name>",
+      "with --acknowledge: whose word it is (else the user of this system)",
+      plainText(200),
     );
   const options = () => command.opts<DoctorOptions>();
-  command.action(act(context, options, () => doctor(context.io, options())));
+  command.action(
+    act(context, options, async () => {
+      const task = taskOf(context.io, options());
+      const database = await openDoctorDatabase(context.io, options());
+      try {
+        const { schema } = options();
+        const ledger = context.io.ledger.openLedger({ ...database.connection, schema, maxConnections: 1 });
+        try {
+          return await task(ledger);
+        } finally {
+          await ledger.close();
+        }
+      } finally {
+        await database.close();
+      }
+    }),
+  );
 }
 
-async function doctor(io: Io, options: DoctorOptions): Promise<number> {
-  const database =
-    namedDatabase(io, options.databaseUrl, [""]) ?? (await runningDatabase(io, options.dataDir));
-  if (database === undefined) {
-    throw usageError(
-      "no database is named",
-      "Start `ghouls dev` in this folder, give --database-url or set DATABASE_URL.",
-    );
+/** What is asked for. @throws CommandError where that is two things, or half of one */
+function taskOf(io: Io, options: DoctorOptions): (ledger: DoctorLedger) => Promise<number> {
+  const { full, strict, config, acknowledge: fault, reason, actor } = options;
+  if (full === true && (strict === true || fault !== undefined))
+    throw usageError("--full is a look of its own", "Leave --strict and --acknowledge out.");
+  if (fault === undefined) {
+    if (reason !== undefined || actor !== undefined)
+      throw usageError("--reason and --actor are for --acknowledge", "Give --acknowledge <fault> too.");
+    if (config !== undefined && strict !== true)
+      throw usageError("--config is for --strict", "Give --strict too.");
+    return strict === true ? (ledger) => judge(io, ledger, options) : (ledger) => doctor(io, ledger, options);
   }
-  const ledger = io.ledger.openLedger({ ...database, schema: options.schema, maxConnections: 1 });
-  let diagnoses: readonly Diagnosis[];
-  let look: Awaited<ReturnType<typeof verifyAll>> | undefined;
-  try {
-    diagnoses = await ledger.doctor();
-    if (options.full === true) look = await verifyAll(ledger);
-  } finally {
-    await ledger.close();
-  }
+  if (strict === true || config !== undefined)
+    throw usageError("--acknowledge judges nothing", "Leave --strict and --config out.");
+  if (reason === undefined)
+    throw usageError("--acknowledge needs a reason", "Say with --reason why the fault may stand.");
+  if (!isRunId(fault))
+    throw usageError(`"${fault}" is no id of a fault`, "Take it from `ghouls doctor --strict`.");
+  const word = { actor: `${actor ?? io.user()} (command line)`, reason };
+  return (ledger) => acknowledge(io, ledger, fault, { ...word, json: options.json === true });
+}
+
+async function doctor(io: Io, ledger: DoctorLedger, options: DoctorOptions): Promise<number> {
+  const diagnoses = await ledger.doctor();
+  const look = options.full === true ? await verifyAll(ledger) : undefined;
   const ok = diagnoses.length > 0 && diagnoses.every((diagnosis) => diagnosis.ok) && look?.ok !== false;
   const evidence = look === undefined ? {} : { evidence: look.evidence };
   io.out(
@@ -60,10 +104,52 @@ async function doctor(io: Io, options: DoctorOptions): Promise<number> {
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-/** The one of the running `ghouls dev`. */
-async function runningDatabase(io: Io, dataDir: string): Promise<DatabaseConnection | undefined> {
-  const connectionString = (await readDevFile(io, dataDir))?.databaseUrl;
-  return connectionString === undefined ? undefined : { connectionString };
+async function judge(io: Io, ledger: DoctorLedger, { config, json }: DoctorOptions): Promise<number> {
+  const judged = await ledger.integrity.judge({ by: "doctor", carried: await carriedBy(io, config) });
+  const ok = judged.refused.count === 0;
+  io.out(json === true ? `${jsonText({ ok, ...judged })}\n` : linesText(judgementLines(judged)));
+  if (!ok && json !== true)
+    io.err('Settle each, or let it stand: ghouls doctor --acknowledge <fault> --reason "<why>"\n');
+  return ok ? EXIT.ok : EXIT.failed;
+}
+
+/** The digests that a configuration has and accepts; undefined where none is named. */
+async function carriedBy(io: Io, config: string | undefined) {
+  if (config === undefined) return undefined;
+  const tools = await io.loadDeployment();
+  return (await tools.workflowsOf(resolve(io.cwd, config))).flatMap(({ name, digest, accepts }) =>
+    [digest, ...accepts].map((one) => ({ name, digest: one })),
+  );
+}
+
+async function acknowledge(
+  io: Io,
+  ledger: DoctorLedger,
+  faultId: string,
+  { json, ...word }: { readonly actor: string; readonly reason: string; readonly json: boolean },
+): Promise<number> {
+  const answer = await ledger.integrity.acknowledge(faultId, word);
+  if (answer === null) {
+    throw new CommandError(
+      `there is no fault ${faultId}`,
+      "`ghouls doctor --strict` lists those that stand.",
+    );
+  }
+  const { acknowledged, fault } = answer;
+  const { acknowledged: by, goneAt, runId, quarantine } = fault;
+  if (json) io.out(`${jsonText(answer)}\n`);
+  else if (acknowledged) {
+    io.out(`acknowledged: not so: ${printable(`${fault.check} (${fault.subject})`)}\n`);
+    if (quarantine === "made")
+      io.out(`its run is quarantined until: ghouls clear ${runId} --reason "<why it may go on>"\n`);
+  } else if (by !== null) {
+    io.out(`acknowledged before, ${by.at.toISOString()} by ${printable(`${by.by}: ${by.reason}`)}\n`);
+  } else io.out(`gone since ${goneAt?.toISOString()}: there is nothing to acknowledge\n`);
+  return acknowledged || by !== null ? EXIT.ok : EXIT.failed;
+}
+
+function linesText(lines: readonly string[]): string {
+  return lines.map((line) => `${printable(line)}\n`).join("");
 }
 
 function readable(diagnoses: readonly Diagnosis[]): string {

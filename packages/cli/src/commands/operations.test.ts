@@ -9,6 +9,8 @@ const missing = (name: string) =>
     code: "ERR_MODULE_NOT_FOUND",
   });
 
+const openStoppedDatabase = () => Promise.reject(new Error("this test did not expect a database"));
+
 describe("dev", () => {
   const dev = async (argv: string[], world: Partial<Io>) => {
     const cwd = await folder({ "ghouls.config.ts": "" });
@@ -17,7 +19,7 @@ describe("dev", () => {
 
   it("hands whole paths to @ghouls/local, and a port only where one was given", async () => {
     const runDev = vi.fn<LocalHost["runDev"]>(() => Promise.resolve(0));
-    const loadLocal = () => Promise.resolve({ runDev });
+    const loadLocal = () => Promise.resolve({ runDev, openStoppedDatabase });
     const { cwd, outcome } = await dev([], { loadLocal });
     expect(outcome).toEqual({ code: 0, out: "", err: "" });
     await ghouls(["dev", "--port", "0", "--once", "--data-dir", "/data"], { cwd, loadLocal });
@@ -34,14 +36,14 @@ describe("dev", () => {
 
   it("ends with the host's exit code, or with 1 and its fix where it throws", async () => {
     const failed = await dev(["--json"], {
-      loadLocal: () => Promise.resolve({ runDev: () => Promise.resolve(1) }),
+      loadLocal: () => Promise.resolve({ runDev: () => Promise.resolve(1), openStoppedDatabase }),
     });
     expect(failed.outcome).toMatchObject({ code: 1, out: "" });
     const thrown = new GhoulsError("configuration_invalid", "two workflows of one name", {
       fix: "Rename one.",
     });
     const refused = await dev([], {
-      loadLocal: () => Promise.resolve({ runDev: () => Promise.reject(thrown) }),
+      loadLocal: () => Promise.resolve({ runDev: () => Promise.reject(thrown), openStoppedDatabase }),
     });
     expect(refused.outcome).toEqual({
       code: 1,
@@ -165,6 +167,10 @@ describe("doctor", () => {
         doctor: () => (diagnoses instanceof Error ? Promise.reject(diagnoses) : Promise.resolve(diagnoses)),
         runs: { repinIfUnclaimed: () => Promise.reject(new Error("the doctor only looks")) },
         evidence: { verify: () => Promise.reject(new Error("nobody asked for all of it")) },
+        integrity: {
+          judge: () => Promise.reject(new Error("the doctor only looks")),
+          acknowledge: () => Promise.reject(new Error("the doctor only looks")),
+        },
         close: () => Promise.resolve(void (closed += 1)),
       };
     };

@@ -37,6 +37,7 @@ function ledgerWith(answer: Partial<RepinAnswer> | null) {
       return {
         doctor: never,
         evidence: { verify: never },
+        integrity: { judge: never, acknowledge: never },
         runs: {
           repinIfUnclaimed: (...question) => {
             calls.push(question);

@@ -1,4 +1,4 @@
-import { isTerminalRun, type WorkflowPin, errorInLog } from "@ghouls/core";
+import { attentionText, isTerminalRun, type WorkflowPin, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import { afterEnd, drainCopies } from "../evidence/after-end.ts";
 import { afterCodec } from "./after-codec.ts";
@@ -213,7 +213,7 @@ async function conclude(
       if (settlement.status === "FAILED" && settlement.errorCode === "effect_unknown") {
         await deps.ledger.runs.raiseAttention(
           claim,
-          "effect_unknown: an effect may or may not have happened",
+          attentionText("effect_unknown", "an effect may or may not have happened"),
         );
       }
       if (isTerminalRun(answer.runStatus)) await tellParent(claim, deps, deps.logFor(claim));

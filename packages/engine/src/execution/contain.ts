@@ -1,4 +1,4 @@
-import { callKey, errorInLog, noLiveStream } from "@ghouls/core";
+import { attentionText, callKey, errorInLog, noLiveStream } from "@ghouls/core";
 import type { ClaimedRun, ContainmentItem } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { Carried } from "./carried.ts";
@@ -198,7 +198,7 @@ async function finish(
   if (!settled) return { kind: "fenced" };
   if (ended !== null) return { kind: "contained", outcome, ended: true };
   if (outcome !== "done") {
-    await deps.ledger.runs.raiseAttention(claim, `containment ${outcome}: ${why}`);
+    await deps.ledger.runs.raiseAttention(claim, attentionText(`containment ${outcome}`, why));
   }
   const looked = await deps.ledger.items.containSooner(claim, deps.settings.maxContainDeliveries);
   return { kind: "contained", outcome, ended: looked.ended !== null };

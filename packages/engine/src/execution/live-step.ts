@@ -1,12 +1,14 @@
 import { SpanStatusCode } from "@opentelemetry/api";
 import {
+  attentionText,
   describeFailure,
+  errorInLog,
   idempotencyKeyOf,
   nameInLog,
+  type AttentionText,
   type CallId,
   type Logger,
   type StepContext,
-  errorInLog,
 } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
@@ -149,13 +151,13 @@ export function askForAPerson(
   { call, claim, log }: Pick<LiveStep, "call" | "claim" | "log">,
   deps: Pick<ExecutionDeps, "ledger">,
 ): void {
-  raiseAttention(claim, `step_overdue: ${call.name}`, log, deps);
+  raiseAttention(claim, attentionText("step_overdue", call.name), log, deps);
 }
 
 /** Asks for a person beside what goes on; that it cannot is told, and holds nothing up. */
 export function raiseAttention(
   claim: ClaimedRun,
-  reason: string,
+  reason: AttentionText,
   log: Logger,
   deps: Pick<ExecutionDeps, "ledger">,
 ): void {

@@ -1,4 +1,4 @@
-import { serialize, sha256, type CallId } from "@ghouls/core";
+import { attentionText, serialize, sha256, type CallId } from "@ghouls/core";
 import type { Ask, ClaimedRun, TakeAnswer } from "@ghouls/ledger";
 import type { OpenCall } from "./calls.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
@@ -259,7 +259,7 @@ export class Reservations {
     const leftMs = waitMs - answer.waitedSeconds * 1_000;
     if (asking.retake && leftMs <= 0) {
       // It never fails by itself.
-      raiseAttention(claim, `reservation_waits: ${capacity}`, deps.logFor(claim), deps);
+      raiseAttention(claim, attentionText("reservation_waits", capacity), deps.logFor(claim), deps);
       const alone = inFlight.isEmpty() && bodies.open().every(({ state }) => state !== "held");
       if (alone) return givenBack(DUE_AGAIN_MS);
     }

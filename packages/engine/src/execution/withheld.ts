@@ -1,4 +1,4 @@
-import { errorInLog } from "@ghouls/core";
+import { attentionText, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Withheld } from "./holdings.ts";
@@ -41,7 +41,10 @@ async function askForAPerson(
   const times = settings.giveBacksBeforeAttention;
   try {
     if (await ledger.deliveries.wereGivenBack(claim, times))
-      await ledger.runs.raiseAttention(claim, `holdings_unknown: ${why} (given back ${times} times before)`);
+      await ledger.runs.raiseAttention(
+        claim,
+        attentionText("holdings_unknown", `${why} (given back ${times} times before)`),
+      );
   } catch (error) {
     // The hop after this one says it.
     logFor(claim).warn("attention could not be raised", { error: errorInLog(error) });

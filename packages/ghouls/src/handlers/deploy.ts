@@ -1,5 +1,5 @@
 import { databaseAccess } from "@ghouls/aws";
-import { GhoulsError, noFaults } from "@ghouls/core";
+import { judgementLines, noFaults, refusalOf, type JudgedStatus } from "@ghouls/core";
 import { DEFAULT_APPLICATION_ROLE, migrate, type DoctorCheck, type MigrateResult } from "@ghouls/ledger";
 import type { Config } from "../config.ts";
 import { readMigrationEnvironment } from "../environment.ts";
@@ -29,17 +29,25 @@ export function createMigrator(
   };
 }
 
-/** What a preflight found: names of checks with how many rows break them, a hundred at most. */
+/** What a preflight found. */
 export interface PreflightReport {
+  /** Integrity checks that were evaluated. */
   readonly judged: number;
-  /** Consistent, and waiting for a person; no reason against a deploy. */
+  readonly states: readonly JudgedStatus[];
+  /** Terminal records that were missing, and have been written. */
+  readonly repaired: number;
+  /** Faults that stand, and that somebody knows of. */
+  readonly acknowledged: number;
+  /** Names of checks with how many rows break them, a hundred at most: consistent, and waiting for a person; no reason against a deploy. */
   readonly attention: Readonly<Record<string, number>>;
+  /** The same for people. */
+  readonly table: readonly string[];
 }
 
 /**
- * The preflight function, which a deploy invokes between the migration and the switch of code: it judges the ledger as
- * `ghouls doctor` does, and says there how much the new configuration gives of each capacity.
- * @throws GhoulsError integrity_fault where the ledger contradicts itself: the deploy stops, and the old code goes on
+ * The preflight function, which a deploy invokes between the migration and the switch of code: it judges the ledger, looks for
+ * open runs whose code the new build neither has nor accepts, and says how much the new configuration gives of each capacity.
+ * @throws GhoulsError integrity_fault for what nobody has acknowledged: the deploy stops, and the old code goes on
  */
 export function createPreflight(
   config: Config,
@@ -47,29 +55,31 @@ export function createPreflight(
 ): (event: unknown) => Promise<PreflightReport> {
   const runtime = once(() => openRuntime(config, overrides));
   return async () => {
-    const { ledger } = await runtime();
-    const checks = await ledger.doctor();
-    const broken = checks.filter(({ ok }) => !ok);
-    const faults = broken.filter(({ kind }) => kind === "integrity");
-    if (faults.length === 0) {
-      await ledger.capacities.say(config.capacities);
-      return { judged: checks.length, attention: counted(broken) };
-    }
-    throw new GhoulsError(
-      "integrity_fault",
-      `the ledger contradicts itself, so no code is switched: ${faults.map(inWords).join("; ")}`,
-      { fix: "Run `ghouls doctor` on this database, settle what it shows, and deploy again." },
-    );
+    const { ledger, registry } = await runtime();
+    const carried = registry
+      .all()
+      .flatMap(({ definition: { name, accepts }, digest }) =>
+        [digest, ...accepts].map((one) => ({ name, digest: one })),
+      );
+    const judged = await ledger.integrity.judge({ by: "preflight", carried });
+    const refusal = refusalOf(judged, {
+      stops: "no code is switched",
+      acknowledge: "ghouls doctor --acknowledge",
+      next: "deploy again",
+    });
+    if (refusal !== undefined) throw refusal;
+    await ledger.capacities.say(config.capacities);
+    return {
+      judged: judged.checks,
+      states: judged.states,
+      repaired: judged.repaired,
+      acknowledged: judged.acknowledged.count,
+      attention: counted((await ledger.waiting()).filter(({ ok }) => !ok)),
+      table: judgementLines(judged),
+    };
   };
 }
 
 function counted(checks: readonly DoctorCheck[]): Record<string, number> {
   return Object.fromEntries(checks.map(({ check, rows }) => [check, rows.length]));
-}
-
-/** Ids only: a row may hold more than a deploy's log should. */
-function inWords({ check, rows }: DoctorCheck): string {
-  const ids = rows.flatMap((row) => (typeof row["run_id"] === "string" ? [row["run_id"]] : [])).slice(0, 3);
-  const which = ids.length === 0 ? "" : ` (${ids.join(", ")}${rows.length > ids.length ? ", …" : ""})`;
-  return `not so: ${check}${which}`;
 }

@@ -6,6 +6,7 @@ import {
   createAttempts,
   createConsents,
   createControl,
+  createIntegrity,
   createPauses,
   createReads,
   createReconcilerService,
@@ -94,6 +95,7 @@ function admissionParts(runtime: Runtime) {
     admission: admissionOf(runtime),
     control: createControl(runtime),
     pauses: createPauses(runtime),
+    integrity: createIntegrity(runtime),
     consents: createConsents(runtime),
     signals: createSignals(runtime),
     attempts: createAttempts(runtime),
@@ -137,6 +139,7 @@ function readParts(runtime: Runtime) {
     ...edgeOf(runtime),
     reads: createReads(runtime),
     pauses: createPauses(runtime),
+    integrity: createIntegrity(runtime),
     consents: createConsents(runtime),
     attempts: createAttempts(runtime),
     reconciler: reconcilerOf(runtime),
@@ -162,7 +165,7 @@ function workflowsOf({ registry }: Runtime): wire.WorkflowList {
 async function readinessOf({ ledger, log }: Runtime): Promise<ReadinessCheck[]> {
   try {
     const { applied, known } = await ledger.schemaVersion();
-    return [
+    const checks = [
       { name: "ledger", ok: true, detail: "PostgreSQL answers" },
       {
         name: "schema",
@@ -170,6 +173,8 @@ async function readinessOf({ ledger, log }: Runtime): Promise<ReadinessCheck[]> 
         detail: `migration ${applied} is applied, this code needs ${known}`,
       },
     ];
+    // An older schema may lack the table.
+    return applied < known ? checks : [...checks, await integrityOf(ledger, log)];
   } catch (error) {
     // Whoever asks needs no token, so the driver's words go to the log only.
     log.warn("the ledger is not ready", { error: errorInLog(error) });
@@ -177,5 +182,21 @@ async function readinessOf({ ledger, log }: Runtime): Promise<ReadinessCheck[]> 
       return [{ name: "schema", ok: false, detail: "the ledger's schema is missing" }];
     }
     return [{ name: "ledger", ok: false, detail: "PostgreSQL does not answer" }];
+  }
+}
+
+/** What judgements have left: it judges nothing, and whoever asks needs no token, so it only counts. */
+async function integrityOf(ledger: Runtime["ledger"], log: Runtime["log"]): Promise<ReadinessCheck> {
+  try {
+    const faults = await ledger.integrity.unacknowledged();
+    const many = faults === 1 ? "1 fault stands that nobody has" : `${faults} faults stand that nobody has`;
+    return {
+      name: "integrity",
+      ok: faults === 0,
+      detail: faults === 0 ? "no fault stands unacknowledged" : `${many} acknowledged`,
+    };
+  } catch (error) {
+    log.warn("the faults of the ledger could not be read", { error: describeFailure(error).message });
+    return { name: "integrity", ok: false, detail: "the faults that were found could not be read" };
   }
 }

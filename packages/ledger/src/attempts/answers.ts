@@ -250,7 +250,7 @@ export async function keepContradiction(
   await database.transaction("attempts.contradict", async (transaction) => {
     await lockRuns(transaction, [attempt]);
     const reason = contradicted(`of the job "${attempt.name}" at ${attempt.service}: ${what}`);
-    await transaction.run(CONTRADICT, [...keyOf(attempt), what.slice(0, 1_000), reason.slice(0, 1_000)]);
+    await transaction.run(CONTRADICT, [...keyOf(attempt), what.slice(0, 1_000), reason]);
   });
 }
 

@@ -1,15 +1,9 @@
-import { MAX_MISSES, sqlStates } from "@ghouls/core";
+import { MAX_MISSES, attentionText, sqlStates } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
 import { raiseAttention } from "../hops/settlements.ts";
 import { writeStatement } from "../sql/statement.ts";
 import { FINAL_ATTEMPT } from "./attempt.ts";
-
-/** With it begins the attention that is asked for jobs of which nobody knows. */
-const UNCERTAIN = "attempt_uncertain:";
-
-/** With it begins the attention that is asked because a service contradicts itself. */
-const CONTRADICTED = "attempt_contradicted:";
 
 /** $4 and $5: how it is told; $6: misses that ask for a person. What of the run's jobs asks for a person now: one of which nobody knows, else one whose service contradicts itself. */
 const CALM = writeStatement(
@@ -43,7 +37,7 @@ returning run.run_id`,
 
 /** Asks for a person because of a job of which nobody knows. Its run is locked. */
 export async function askAboutJob(executor: Executor, run: RunKey, reason: string): Promise<void> {
-  await raiseAttention(executor, run, `${UNCERTAIN} ${reason}`.slice(0, 1_000));
+  await raiseAttention(executor, run, attentionText("attempt_uncertain", reason));
 }
 
 /** Takes that back, or names what else asks, where that job is known again. Its run is locked. */
@@ -51,14 +45,14 @@ export async function calmIfKnown(executor: Executor, { tenantId, runId }: RunKe
   await executor.run(CALM, [
     tenantId,
     runId,
-    UNCERTAIN,
-    `${UNCERTAIN} nobody knows of the job "%s" at %s: %s`,
-    `${CONTRADICTED} of the job "%s" at %s: %s`,
+    attentionText("attempt_uncertain", "").trimEnd(),
+    attentionText("attempt_uncertain", 'nobody knows of the job "%s" at %s: %s'),
+    attentionText("attempt_contradicted", 'of the job "%s" at %s: %s'),
     MAX_MISSES,
   ]);
 }
 
 /** The attention of a job's contradiction. */
 export function contradicted(job: string): string {
-  return `${CONTRADICTED} ${job}`;
+  return attentionText("attempt_contradicted", job);
 }

@@ -1,4 +1,4 @@
-import { ENDING_RUN, OPEN_DELIVERY, sqlStates, type RunStatus } from "@ghouls/core";
+import { ENDING_RUN, OPEN_DELIVERY, sqlStates, type AttentionReason, type RunStatus } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
@@ -33,8 +33,9 @@ export async function lockRuns(
 }
 
 /** Whether a run asks for a person because of what is left to contain. */
-export const ABOUT_CONTAINMENT =
-  "(starts_with(run.attention_reason, 'containment') or starts_with(run.attention_reason, 'effect_unknown'))";
+export const ABOUT_CONTAINMENT = `(${(["containment", "effect_unknown"] satisfies AttentionReason[])
+  .map((reason) => `starts_with(run.attention_reason, '${reason}')`)
+  .join(" or ")})`;
 
 /**
  * Ends a run that is contained: no open item, no claimed delivery. A PENDING contain delivery is fenced by the ending, a

@@ -145,6 +145,14 @@ export async function repairEndAct(database: Database, { act, ...key }: DueEndAc
   });
 }
 
+/** Writes terminal records that are due and missing, so many at most. Answers how many. */
+export async function writeDueRecords(database: Database, limit: number): Promise<number> {
+  const { found } = await readDueActs(database, { limit });
+  let written = 0;
+  for (const due of found) if (due.act === "record" && (await repairEndAct(database, due))) written += 1;
+  return written;
+}
+
 /** What the pass says that it does. */
 export const RULES = {
   record: "ended without its terminal record: write it",

@@ -6,6 +6,7 @@ import {
   type DeliveryOutcome,
   type DeliveryStatus,
   type RunStatus,
+  type AttentionText,
 } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { endRunIfContained, lockRuns } from "../containment/endings.ts";
@@ -186,7 +187,7 @@ export async function quarantineRunIfClaimed(
 export async function raiseAttention(
   executor: Executor,
   key: { readonly tenantId: string; readonly runId: string },
-  reason: string,
+  reason: AttentionText,
 ): Promise<boolean> {
   return (await executor.run(ATTENTION, [key.tenantId, key.runId, reason])).length === 1;
 }

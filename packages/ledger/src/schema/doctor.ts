@@ -13,8 +13,20 @@ export interface DoctorCheck {
 /** "integrity": the ledger contradicts itself. "attention": it is consistent, and something waits for a person. */
 type CheckKind = "integrity" | "attention";
 
-/** What each view of the schema says when it is empty. System statements: they span tenants. */
-const CHECKS = [
+/** What a view of the schema says when it is empty. */
+export interface ViewCheck {
+  readonly kind: CheckKind;
+  readonly check: string;
+  /** Name of the view. */
+  readonly view: string;
+  /** A system statement: it spans tenants. */
+  readonly statement: Statement;
+}
+
+/** The one check that is no view's. */
+const SCHEMA_CHECK = "the schema is up to date";
+
+export const CHECKS: readonly ViewCheck[] = [
   view("integrity", "open deliveries agree with their run", "doctor_open_deliveries"),
   view("integrity", "working runs have an open delivery", "doctor_working_runs"),
   view("integrity", "terminal runs have nothing open", "doctor_terminal_runs"),
@@ -32,16 +44,16 @@ const CHECKS = [
   view("attention", "no lost claim waits for its judgement", "doctor_lost_claims"),
   view("attention", "no run is quarantined", "doctor_quarantined_runs"),
   view("attention", "no open run asks for a person", "doctor_runs_with_attention"),
-] as const;
+];
 
-function view(
-  kind: CheckKind,
-  check: string,
-  name: string,
-): { kind: CheckKind; check: string; statement: Statement } {
+/** What `ghouls doctor` says of each thing that it looks at. */
+export const DOCTOR_CHECKS: readonly string[] = [SCHEMA_CHECK, ...CHECKS.map(({ check }) => check)];
+
+function view(kind: CheckKind, check: string, name: string): ViewCheck {
   return {
     kind,
     check,
+    view: name,
     statement: readStatement(
       name.replace("_", ".").replaceAll("_", "-"),
       `select * from ghouls.${name}\nlimit 100`,
@@ -60,18 +72,31 @@ export async function readSchemaVersion(executor: Executor): Promise<{ applied: 
   return { applied: Number(row?.["version"] ?? 0), known: MIGRATIONS.at(-1)?.number ?? 0 };
 }
 
+/** What is consistent, and waits for a person. */
+export async function readWhatWaits(executor: Executor): Promise<DoctorCheck[]> {
+  return evaluate(
+    executor,
+    CHECKS.filter(({ kind }) => kind === "attention"),
+  );
+}
+
 /** Evaluates every check, each in a statement of its own. */
 export async function examine(executor: Executor): Promise<DoctorCheck[]> {
   const version = await readSchemaVersion(executor);
-  const results: DoctorCheck[] = [
+  const results: readonly DoctorCheck[] = [
     {
-      check: "the schema is up to date",
+      check: SCHEMA_CHECK,
       kind: "integrity",
       ok: version.applied === version.known,
       rows: version.applied === version.known ? [] : [version],
     },
   ];
-  for (const { check, kind, statement } of CHECKS) {
+  return [...results, ...(await evaluate(executor, CHECKS))];
+}
+
+async function evaluate(executor: Executor, checks: readonly ViewCheck[]): Promise<DoctorCheck[]> {
+  const results: DoctorCheck[] = [];
+  for (const { check, kind, statement } of checks) {
     const found = await executor.run(statement, []);
     results.push({ check, kind, ok: found.length === 0, rows: found });
   }

@@ -65,7 +65,8 @@ grant select, insert on ${schema}.seals to ${role};
 grant select, update on ${schema}.seal_checks to ${role};
 grant execute on function ${schema}.empty_bodies(text, uuid, integer) to ${role};
 grant execute on function ${schema}.empty_steps(text, uuid, integer) to ${role};
-grant select, insert, update on ${schema}.integrity_faults to ${role};
+grant select, insert,
+  update (detail, seen_at, gone_at, acknowledged_at, acknowledged_by, acknowledgement, quarantine) on ${schema}.integrity_faults to ${role};
 grant select, insert, update, delete on ${schema}.dead_letters to ${role};
 grant select on ${schema}.doctor_open_deliveries to ${role};
 grant select on ${schema}.doctor_working_runs to ${role};

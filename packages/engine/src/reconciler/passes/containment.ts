@@ -1,4 +1,4 @@
-import { type FaultInjector, type Logger, errorInLog } from "@ghouls/core";
+import { attentionText, type FaultInjector, type Logger, errorInLog } from "@ghouls/core";
 import type { DueContainment, Ledger } from "@ghouls/ledger";
 import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass } from "../pass.ts";
 
@@ -36,7 +36,10 @@ export function containmentPass(options: ContainmentOptions): Pass<Due> {
     if (looked.ended !== null) {
       log.info("a run has ended, and nothing of it can act any more", { runId, status: looked.ended });
     } else if (looked.needsWord) {
-      await ledger.runs.raiseAttention(key, "containment: something of the run waits for a word");
+      await ledger.runs.raiseAttention(
+        key,
+        attentionText("containment", "something of the run waits for a word"),
+      );
     }
     const cancelled = looked.children ? await cancelChildren(due) : { any: false, failure: undefined };
     if (cancelled.failure !== undefined) return { kind: "failed", reason: cancelled.failure };

@@ -1,4 +1,10 @@
-import { PUBLICATIONS_BEFORE_ATTENTION, type FaultInjector, type Logger, type QueuePort } from "@ghouls/core";
+import {
+  PUBLICATIONS_BEFORE_ATTENTION,
+  attentionText,
+  type FaultInjector,
+  type Logger,
+  type QueuePort,
+} from "@ghouls/core";
 import type { DuePublication, Ledger } from "@ghouls/ledger";
 import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass } from "../pass.ts";
 
@@ -44,7 +50,10 @@ export function relayPass(options: RelayOptions): Pass<Due> {
       log.warn("the relay could not publish a delivery", { runId, reason });
     for (const one of due) {
       if (one.publications + 1 < PUBLICATIONS_BEFORE_ATTENTION || !published.has(one.runId)) continue;
-      await ledger.runs.raiseAttention(one, "unclaimed: published again and again, and claimed by no worker");
+      await ledger.runs.raiseAttention(
+        one,
+        attentionText("unclaimed", "published again and again, and claimed by no worker"),
+      );
     }
     return due.map(({ runId }) => {
       if (published.has(runId)) return marked.has(runId) ? REPAIRED : LEFT;
