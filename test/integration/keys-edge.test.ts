@@ -113,8 +113,9 @@ beforeEach(() => {
 });
 
 test("every permission is asked for by a route, and every route but the public ones asks for one", () => {
-  // A pause of the deployment is a route's that a tenant's own pauses share: what its body names asks for more.
-  const ofRoutes = PERMISSIONS.filter((permission) => permission !== "deployment:pause");
+  // A pause, or a fault, of the deployment is a route's that those of a tenant share: what is meant asks for more.
+  const shared = ["deployment:pause", "deployment:integrity"];
+  const ofRoutes = PERMISSIONS.filter((permission) => !shared.includes(permission));
   expect(new Set(routes.map(({ needs }) => needs))).toEqual(new Set(ofRoutes));
   const all = Object.entries(openApiDocument().paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
