@@ -25,7 +25,7 @@ function calls({ statements }: Phase, tag: string): number {
 /** What a run sends for itself: all but publication marks, and what the reconciler asks. */
 function ownCalls(phase: Phase): Record<string, number> {
   const others =
-    /^(deliveries\.(mark-published|due-publications|lapsed|expired-holds)|(items|arms|attempts|children)\.due|consents\.to-look-up|runs\.overdue)$/;
+    /^(deliveries\.(mark-published|due-publications|lapsed|expired-holds)|(items|arms|attempts|children|seals|retention)\.due|evidence\.due-acts|seals\.(due-runs|take|make|check-position)|evidence\.judge-records|consents\.to-look-up|runs\.overdue)$/;
   return Object.fromEntries(
     Object.entries(phase.statements ?? {}).flatMap(([tag, count]) =>
       others.test(tag) ? [] : [[tag, count.calls]],
@@ -34,7 +34,7 @@ function ownCalls(phase: Phase): Record<string, number> {
 }
 
 describe("the statements of a run, counted by the server", () => {
-  test("are its key, admit, claim and settle for one without steps, and a publication mark", () => {
+  test("are its key, admit, claim, settle and record for one without steps, and a publication mark", () => {
     const phase = report.alone.zeroStep;
     const { runs } = phase;
     expect(ownCalls(phase)).toEqual({
@@ -42,12 +42,13 @@ describe("the statements of a run, counted by the server", () => {
       "runs.admit": runs,
       "deliveries.claim": runs,
       "deliveries.settle": runs,
+      "evidence.write-record": runs,
     });
     expect(calls(phase, "deliveries.mark-published")).toBeLessThanOrEqual(runs);
-    expect(phase.commitsPerRun).toBe(3 + calls(phase, "deliveries.mark-published") / runs);
+    expect(phase.commitsPerRun).toBe(4 + calls(phase, "deliveries.mark-published") / runs);
   });
 
-  test("are one more for each step", () => {
+  test("are one more for each step, and one for the copies of all of them", () => {
     const phase = report.alone.tenStep;
     const { runs } = phase;
     expect(ownCalls(phase)).toEqual({
@@ -56,6 +57,9 @@ describe("the statements of a run, counted by the server", () => {
       "deliveries.claim": runs,
       "deliveries.settle": runs,
       "journal.append": 10 * runs,
+      // All copies of a hop in one.
+      "evidence.copy-steps": runs,
+      "evidence.write-record": runs,
     });
     expect(calls(phase, "deliveries.mark-published")).toBeLessThanOrEqual(runs);
   });
@@ -94,6 +98,14 @@ test("a bench says what the reconciler's looks cost beside parked runs, and brin
   expect([parked.parked, parked.due]).toEqual([options.parked, options.parked / 10]);
   for (const spread of Object.values(parked.idle)) expect(spread.min).toBeGreaterThan(0);
   expect(parked.resumedPerSecond).toBeGreaterThan(0);
+});
+
+test("a bench says what the looks of evidence and retention cost beside ended runs, and does what is due", () => {
+  const { ended, options } = report;
+  expect([ended.ended, ended.due]).toEqual([options.ended, options.ended / 2]);
+  for (const spread of Object.values(ended.idle)) expect(spread.min).toBeGreaterThan(0);
+  expect(ended.sealedPerSecond).toBeGreaterThan(0);
+  expect(ended.emptiedPerSecond).toBeGreaterThan(0);
 });
 
 test("a bench says on what it ran, its rates, their ratio to the floor, its latency, and the growth", () => {

@@ -3,6 +3,7 @@ import { describeFailure } from "@ghouls/core";
 import { createOwner } from "../../packages/local/src/owner.ts";
 import { watchParent } from "../../packages/local/src/parent.ts";
 import { countEndings, type Endings } from "./endings.ts";
+import { measureEnded } from "./ended.ts";
 import { grow } from "./growth.ts";
 import { HELP, readOptions, type Options } from "./options.ts";
 import { measureHops } from "./hop-cost.ts";
@@ -69,6 +70,8 @@ async function measure(
   const after = await stage(bench, sizes, options.grownRounds, say);
   say(`parking ${options.parked} runs`);
   const parked = await measureParked(parts, options.parked);
+  say(`adding ${options.ended} ended runs`);
+  const ended = await measureEnded(parts, options.ended);
   return {
     machine,
     options,
@@ -80,6 +83,7 @@ async function measure(
     lateness,
     hops,
     parked,
+    ended,
     seconds: (performance.now() - started) / 1_000,
   };
 }

@@ -23,6 +23,8 @@ export interface Options {
   readonly entries: number;
   /** Runs that stand in waits. */
   readonly parked: number;
+  /** Ended runs beside which the passes of evidence and retention are measured. */
+  readonly ended: number;
   /** Runs that are counted one after another, of each workflow. */
   readonly counted: number;
   readonly json: boolean;
@@ -42,6 +44,7 @@ const FULL = {
   timers: 500,
   entries: 5_000,
   parked: 100_000,
+  ended: 1_000_000,
   counted: 50,
 };
 type Name = keyof typeof FULL;
@@ -57,6 +60,7 @@ const QUICK: Readonly<Record<Name, number>> = {
   timers: 20,
   entries: 200,
   parked: 400,
+  ended: 400,
   counted: 10,
 };
 
@@ -74,6 +78,7 @@ const SAYS: Readonly<Record<Name, string>> = {
   timers: "timers of two seconds whose lateness is measured",
   entries: "journal entries of the runs whose hops are measured",
   parked: "parked runs beside which the reconciler's looks are measured",
+  ended: "ended runs beside which the looks of evidence and retention are measured",
   counted: "runs whose statements are counted one after another",
 };
 
@@ -127,6 +132,7 @@ export function readOptions(args: readonly string[]): Options | "help" {
     timers: number("timers"),
     entries: number("entries"),
     parked: number("parked"),
+    ended: number("ended"),
     counted: number("counted"),
     json: values["json"] === true,
   };

@@ -1,3 +1,4 @@
+import type { Ended } from "./ended.ts";
 import type { HopCost } from "./hop-cost.ts";
 import type { Lateness } from "./lateness.ts";
 import type { Parked } from "./parked.ts";
@@ -46,6 +47,7 @@ export interface Report {
   readonly lateness: Lateness;
   readonly hops: HopCost;
   readonly parked: Parked;
+  readonly ended: Ended;
   readonly seconds: number;
 }
 

@@ -51,14 +51,22 @@ export function table(report: Report): string {
     `a hop that replays ${report.hops.entries} entries and settles takes ${report.hops.long.median.toFixed(0)} ms (${report.hops.long.min.toFixed(0)}-${report.hops.long.max.toFixed(0)}), with one entry ${report.hops.short.median.toFixed(0)} ms`,
     "",
     `Looks of the reconciler beside ${report.parked.parked} parked runs of which none is due, ms: median (min to max)`,
-    ...grid(
-      Object.entries(report.parked.idle).map(([look, { median: middle, min, max }]) => [
-        look,
-        `${middle.toFixed(2)} (${min.toFixed(2)}-${max.toFixed(2)})`,
-      ]),
-    ),
+    ...looks(report.parked.idle),
     `${report.parked.due} of them due: ${report.parked.resumedPerSecond.toFixed(0)} brought back a second, one after another`,
+    "",
+    `The same of evidence and retention beside ${report.ended.ended} ended runs of which none is due`,
+    ...looks(report.ended.idle),
+    `${report.ended.due} of them due: ${report.ended.sealedPerSecond.toFixed(0)} recorded and sealed a second, ${report.ended.emptiedPerSecond.toFixed(0)} emptied`,
   ].join("\n");
+}
+
+function looks(idle: Readonly<Record<string, Spread>>): string[] {
+  return grid(
+    Object.entries(idle).map(([look, { median: middle, min, max }]) => [
+      look,
+      `${middle.toFixed(2)} (${min.toFixed(2)}-${max.toFixed(2)})`,
+    ]),
+  );
 }
 
 function rateRow(

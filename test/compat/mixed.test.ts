@@ -376,6 +376,20 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
     for (const runId of runs) expect(await finish(runId)).toBe("DONE");
   });
 
+  test("a run that the old engine has ended gets its record, and its place in a seal, by the newest", async () => {
+    const runId = await submitted(old);
+    await old.deliver(runId, 1);
+    expect(await statusOf(runId)).toBe("DONE");
+    const left = () => db.admin("select act from ghouls.end_acts where run_id = $1 order by act", [runId]);
+    expect(await left()).toEqual([{ act: "record" }, { act: "seal" }]);
+    await advance(db, 61);
+    await now.reconcile();
+    expect(await left()).toEqual([]);
+    const records = await db.admin("select from ghouls.terminal_records where run_id = $1", [runId]);
+    expect(records).toHaveLength(1);
+    expect((await now.ledger.evidence.verify("doctor")).faults).toEqual([]);
+  });
+
   // Last: it looks at all that the others have left.
   test("nothing of it is lost, every run has ended, and doctor finds nothing", async () => {
     const left = await db.admin<{ run_id: string; status: RunStatus }>(

@@ -35,6 +35,8 @@ export async function databaseAt(number: number): Promise<EmptyDatabase> {
 
 /** With it the application may delete: ends of children that their parents know. */
 const CHILDREN = 10;
+/** With it what follows an end, and checkpoints with it; bodies are emptied by functions. */
+const EVIDENCE = 18;
 
 /** Applies the migrations after one number, up to another. */
 export async function migrateOn(db: EmptyDatabase, from: number, to: number): Promise<void> {
@@ -45,6 +47,13 @@ export async function migrateOn(db: EmptyDatabase, from: number, to: number): Pr
   await db.migrator(`grant usage on schema ghouls to ${APPLICATION.name}`);
   await db.migrator(`grant select, insert, update on all tables in schema ghouls to ${APPLICATION.name}`);
   if (to >= CHILDREN) await db.migrator(`grant delete on ghouls.child_ends to ${APPLICATION.name}`);
+  if (to < EVIDENCE) return;
+  await db.migrator(
+    `grant delete on ghouls.end_acts, ghouls.checkpoints, ghouls.repairs to ${APPLICATION.name}`,
+  );
+  await db.migrator(
+    `grant execute on function ghouls.empty_bodies(text, uuid, integer), ghouls.empty_steps(text, uuid, integer) to ${APPLICATION.name}`,
+  );
 }
 
 export async function advance(db: EmptyDatabase, seconds: number): Promise<void> {

@@ -227,6 +227,22 @@ test(
   },
 );
 
+test("the reconciler seals what has ended, and empties bodies only where the configuration has an age for them", async () => {
+  const left = async () =>
+    (await db.admin("select from ghouls.runs where finished_at is not null and input_text is not null"))
+      .length;
+  const before = await left();
+  expect(before).toBeGreaterThan(0);
+  await db.admin("update ghouls.end_acts set due_at = ghouls.clock()");
+  await createReconciler(config, overrides)({}, context);
+  expect(await db.admin("select from ghouls.end_acts")).toEqual([]);
+  expect(logged.join("")).toContain('"message":"evidence sealed"');
+  expect(await left()).toBe(before);
+  const forgets = defineConfig({ workflows: [hello], retention: { bodies: "1ms", steps: "1ms" } });
+  await createReconciler(forgets, overrides)({}, context);
+  expect(await left()).toBe(0);
+});
+
 test("a function that cannot start answers with a problem, and its log alone names the reason", async () => {
   const lines: string[] = [];
   const broken = createFetch(config, { variables: {}, write: (line) => void lines.push(line) });

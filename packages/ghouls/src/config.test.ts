@@ -257,3 +257,13 @@ test("a log entry is one line of listed fields, and hostile text forges none", (
   expect(entry).not.toHaveProperty("step");
   expect(lines[0]).not.toContain("canary");
 });
+
+test("bodies are kept for ever where no age is given, copies and repairs thirty days; an age is a duration", () => {
+  expect(defineConfig({ workflows: [] }).retention).toEqual({ steps: "30d", repairs: "30d" });
+  const retention = { bodies: "90d", steps: "1d", repairs: "2h" } as const;
+  expect(defineConfig({ workflows: [], retention }).retention).toEqual(retention);
+  for (const wrong of [{ bodies: "soon" }, { steps: "-1d" }, { bodys: "1d" }])
+    expect(() => defineConfig({ workflows: [], retention: wrong as never })).toThrow(
+      "the configuration is not valid",
+    );
+});

@@ -12,7 +12,7 @@ const MOST_BYTES = 8 * 1_048_576;
 const BATCH_COPIES = 100;
 const BATCH_BYTES = 1_048_576;
 /** A few that wait are written after a while, so that most hops take one statement for all of theirs. */
-const PATIENCE_MS = 1_000;
+const PATIENCE_MS = 5_000;
 
 export interface StepCopiesOptions {
   readonly ledger: { readonly evidence: Pick<Ledger["evidence"], "copySteps"> };
