@@ -442,6 +442,23 @@ describe("rows that cannot be", () => {
   });
 });
 
+test("a ledger that does not answer keeps no invocation beyond its end", async () => {
+  const owners = new Owners();
+  await owners.add(2);
+  owners.act = () => FAILED;
+  const never = () => new Promise<never>(() => undefined);
+  const deaf = { reconciler: { ...ledger.reconciler, passes: never, degrade: never, note: never } };
+  const began = performance.now();
+  const remainingMs = () => 1_000 - (performance.now() - began);
+  const options = { settings: { ...settings, ownerDeadlineMs: 100 }, remainingMs, ledger: deaf };
+  expect(await report(owners, options)).toMatchObject({ failed: 2, degraded: 0 });
+  expect(remainingMs()).toBeGreaterThan(0);
+  const said = world.logged.map(({ message }) => message);
+  expect(said).toContain("what came of some owners could not be written in time; they are looked at again");
+  // Nothing was written, so that they are in front again.
+  expect(await report(owners)).toMatchObject({ found: 2, degraded: 2 });
+});
+
 test("an owner that stands aside is part of the next look, at its own turn", async () => {
   expect(await ledger.nextLook()).toBeNull();
   await ledger.reconciler.degrade("timers", randomUUID(), [

@@ -224,6 +224,7 @@ export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[
     database: { poolSize },
     services,
     capacities: CAPACITIES,
+    decisionSources: { tickets: { lookUp: () => Promise.resolve({ outcome: "grant", by: "TICKET-1" }) } },
     egress: { origins: [JOBS] },
     timing: { ...TIMING, lease: lease as typeof TIMING.lease },
   });

@@ -4,6 +4,7 @@ import {
   isTerminalRun,
   type AnyService,
   type AnyWorkflow,
+  type DecisionSource,
   type QueuePort,
   type ReceivedMessage,
   type RunStatus,
@@ -58,6 +59,7 @@ export interface CrashWorldOptions {
   readonly sqs?: TestQueue;
   readonly maxConnections?: number;
   readonly services?: Readonly<Record<string, AnyService>>;
+  readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   readonly origins?: readonly string[];
   /** Beside those of crash-workflows.ts. */
   readonly workflows?: readonly AnyWorkflow[];

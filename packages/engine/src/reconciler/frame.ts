@@ -7,6 +7,7 @@ import {
   errorInLog,
 } from "@ghouls/core";
 import type { Ledger, StandingPass } from "@ghouls/ledger";
+import { answerWithin, endsWithin } from "../patience.ts";
 import type { Pass } from "./pass.ts";
 import { PassRun, type PassReport } from "./pass-run.ts";
 
@@ -48,7 +49,9 @@ export async function runPasses(
   // Of an invocation that is shorter than that, half.
   const deadlineMs = Math.min(settings.ownerDeadlineMs, Math.max(0, (remainingMs() - pageBudgetMs) / 2));
   const keptMs = deadlineMs + pageBudgetMs;
-  const standing = await standingOf(passes, options);
+  // A ledger that does not answer keeps no invocation beyond its end.
+  const leftMs = () => Math.max(0, remainingMs() - pageBudgetMs / 4);
+  const standing = await standingOf(passes, deadlineMs, options);
   const runs: { readonly name: PassName; readonly run: PassRun }[] = [];
   for (const [index, pass] of passes.entries()) {
     const beganMs = remainingMs();
@@ -62,9 +65,12 @@ export async function runPasses(
     if (share > 0) await run.go(() => share - (beganMs - remainingMs()));
     runs.push({ name: pass.name, run });
   }
-  await Promise.all(runs.map(({ run }) => run.end()));
+  const ends = Promise.all(runs.map(({ run }) => run.end()));
+  if (!(await endsWithin(ends, leftMs())))
+    options.log.warn("what came of some owners could not be written in time; they are looked at again");
   const degraded = await noted(
     runs.map(({ run }) => run.note(clock.monotonicMs())),
+    leftMs(),
     options,
   );
   return new Map(runs.map(({ name, run }) => [name, run.report(degraded.get(name) ?? 0)]));
@@ -80,10 +86,12 @@ function shareOf(passes: readonly Pass[]): number {
 /** Rows that cannot be read cost a look from the start. */
 async function standingOf(
   passes: readonly Pass[],
+  withinMs: number,
   { ledger, log }: Pick<FrameOptions, "ledger" | "log">,
 ): Promise<ReadonlyMap<string, StandingPass>> {
   try {
-    return await ledger.reconciler.passes(passes.map(({ name }) => name));
+    const read = ledger.reconciler.passes(passes.map(({ name }) => name));
+    return await answerWithin(read, withinMs);
   } catch (error) {
     log.warn("the reconciler's rows could not be read: every pass begins at its first row", {
       error: errorInLog(error),
@@ -95,10 +103,11 @@ async function standingOf(
 /** Owners that stand aside, by pass. What was done stays done where that cannot be written. */
 async function noted(
   notes: Parameters<Ledger["reconciler"]["note"]>[1],
+  withinMs: number,
   { ledger, log, worker }: Pick<FrameOptions, "ledger" | "log" | "worker">,
 ): Promise<ReadonlyMap<string, number>> {
   try {
-    return await ledger.reconciler.note(worker, notes);
+    return await answerWithin(ledger.reconciler.note(worker, notes), withinMs);
   } catch (error) {
     log.warn("what the passes did could not be written", {
       error: errorInLog(error),
