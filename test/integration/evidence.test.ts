@@ -207,7 +207,6 @@ describe("the terminal record", () => {
     const { runId } = await world.submit("sleepy");
     await world.drain();
     await world.control.cancel(SOMEBODY, runId, "enough");
-    await world.later(10);
     expect((await world.view(runId)).status).toBe("CANCELLED");
     expect(await actsOf(runId)).toEqual(["checkpoints", "record", "seal"]);
     expect(await roundOf(endings)).toEqual([
