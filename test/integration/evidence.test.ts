@@ -207,7 +207,6 @@ describe("the terminal record", () => {
     const { runId } = await world.submit("sleepy");
     await world.drain();
     await world.control.cancel(SOMEBODY, runId, "enough");
-    await world.later(10);
     expect((await world.view(runId)).status).toBe("CANCELLED");
     // The containment pass has ended it, and the one of the endings has found what was left in the same round.
     expect(await actsOf(runId)).toEqual(["seal"]);
