@@ -78,7 +78,11 @@ test.each(["before", "after"] as const)(
     await worker.reconcile();
     await judging;
     expect(await world.statusOf(runId)).toBe(when === "before" ? "RUNNING" : "FAILING");
-    if (when === "before") await worker.reconcile();
+    if (when === "before") {
+      // It stands aside until its own turn.
+      await world.advance(31);
+      await worker.reconcile();
+    }
 
     await world.advance(OVER_SECONDS);
     const ending = proxy.cutOnce(when, COMMIT);
