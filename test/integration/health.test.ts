@@ -143,7 +143,11 @@ describe("a round measures", () => {
       { name: "Repairs", value: 3, which: "timers" },
       { name: "PassesInterrupted", value: 1, which: "relay" },
     ]);
-    expect(valuesOf("RunsWithAttention")).toEqual([0]);
+    expect(valuesOf("RunsWithAttention")).toEqual([]);
+    const run = await makeRun(db, {});
+    await ledger.runs.raiseAttention(run, "unclaimed: by a test");
+    await measure({} as ReconcileReport, deps);
+    expect(valuesOf("RunsWithAttention")).toEqual([1]);
   });
 
   test("nothing of the ledger where that cannot be read, and is done all the same", async () => {

@@ -1,4 +1,4 @@
-import { errorInLog, type Logger, type Metrics, type PassName } from "@ghouls/core";
+import { errorInLog, type Logger, type MetricName, type Metrics, type PassName } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import type { ReconcileReport } from "./reconcile.ts";
 
@@ -20,12 +20,14 @@ export async function measure(report: ReconcileReport, options: MeasureOptions):
   }
   try {
     const health = await ledger.health();
-    metrics.record("OldestUnrepaired", health.oldestUnrepairedSeconds);
-    metrics.record("DegradedOwners", health.degradedOwners);
-    metrics.record("RunsWithAttention", health.runsWithAttention);
-    metrics.record("QuarantinedRuns", health.quarantinedRuns);
-    metrics.record("IntegrityFaults", health.integrityFaults);
-    metrics.record("ForeignDeadLetters", health.foreignDeadLetters);
+    // What is nothing costs nothing: CloudWatch bills each measure for the hours in which it is told.
+    const tell = (name: MetricName, value: number) => (value > 0 ? metrics.record(name, value) : undefined);
+    tell("OldestUnrepaired", health.oldestUnrepairedSeconds);
+    tell("DegradedOwners", health.degradedOwners);
+    tell("RunsWithAttention", health.runsWithAttention);
+    tell("QuarantinedRuns", health.quarantinedRuns);
+    tell("IntegrityFaults", health.integrityFaults);
+    tell("ForeignDeadLetters", health.foreignDeadLetters);
   } catch (error) {
     log.warn("what waits in the ledger could not be measured", { error: errorInLog(error) });
   }
