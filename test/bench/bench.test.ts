@@ -25,7 +25,7 @@ function calls({ statements }: Phase, tag: string): number {
 /** What a run sends for itself: all but publication marks, and what the reconciler asks. */
 function ownCalls(phase: Phase): Record<string, number> {
   const others =
-    /^(deliveries\.(mark-published|due-publications|lapsed|expired-holds)|(items|arms|attempts|children|seals|retention)\.due|evidence\.due-acts|seals\.(due-runs|take|make|check-position)|evidence\.judge-records|consents\.to-look-up|runs\.overdue)$/;
+    /^(deliveries\.(mark-published|due-publications|lapsed|expired-holds)|(items|arms|attempts|children|seals|retention)\.due|evidence\.due-acts|seals\.(due-runs|take|make|check-position)|evidence\.judge-records|consents\.to-look-up|runs\.overdue|passes\.(read|note)|deadletters\.forget|ledger\.health)$/;
   return Object.fromEntries(
     Object.entries(phase.statements ?? {}).flatMap(([tag, count]) =>
       others.test(tag) ? [] : [[tag, count.calls]],
