@@ -46,7 +46,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       alarms: count("MetricAlarm"),
     }).toEqual({
       functions: 9,
-      routes: 31,
+      routes: 33,
       queues: 6,
       mappings: 3,
       steps: 2,

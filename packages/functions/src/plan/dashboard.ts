@@ -32,6 +32,7 @@ export function planDashboard(
   });
   return [
     ofLedger("Oldest unrepaired, timers late by (s)", ["OldestUnrepaired", "TimerLateness"]),
+    { ...ofLedger("Workers lost", ["WorkersLost"]), statistic: "Sum" },
     ofLedger("What waits for a person", [
       "RunsWithAttention",
       "QuarantinedRuns",
