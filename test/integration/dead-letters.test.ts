@@ -71,7 +71,9 @@ const empty = async () => {
   }
 };
 const repairs = () =>
-  world.db.admin("select run_id, pass, rule, before_state, after_state from ghouls.repairs");
+  world.db.admin(
+    "select run_id, pass, rule, before_state, after_state from ghouls.repairs where pass = 'dead-letters'",
+  );
 
 beforeEach(async () => {
   await world.reset();

@@ -123,7 +123,7 @@ describe("a decision source", () => {
     answer = () => Promise.resolve(odd as SourceAnswer);
     const runId = await parked("tickets");
     expect((await world.reconcile()).consents).toMatchObject({ repaired: 0, failed: 1 });
-    expect(JSON.stringify(world.logged)).toContain("no decision");
+    expect(JSON.stringify(world.logged)).toContain("NoDecision");
     expect((await world.view(runId)).status).toBe("AWAITING_CONSENT");
     answer = () => Promise.resolve({ outcome: "grant", by: "TICKET-11" });
     await world.advance(40);

@@ -11,7 +11,7 @@ const GOING_ON = sourcesOf("run", "CANCELLING");
 const ENDED = statesOf("run").filter((status) => !GOING_ON.includes(status));
 
 beforeEach(async () => {
-  await db.admin("truncate ghouls.runs, ghouls.pauses cascade");
+  await db.admin("truncate ghouls.runs, ghouls.pauses, ghouls.end_acts cascade");
 });
 
 const ALL: PauseTarget = { scope: "all", tenantId: null, workflow: null };

@@ -63,6 +63,10 @@ test("each repair has one row, with what was before and what is after", () => {
     "containment lost items acknowledged",
     "deadlines deadlines FAILED",
     "delegates delegates SUCCEEDED, run QUEUED, delivery 2",
+    "endings deadlines written",
+    "endings ended written",
+    "endings failing written",
+    "endings holds written",
     "holds holds FAILED",
     "reanimation failing FAILING",
     "reanimation lost QUEUED, delivery 2",
@@ -229,7 +233,7 @@ test("a decision source that hangs holds no other consent up, and is asked again
   const report = await world.reconcile();
   expect(report.consents).toMatchObject({ failed: 1, degraded: 1 });
   const { owners } = await world.ledger.reconciler.degradedOwners(10);
-  expect(owners).toMatchObject([{ pass: "consents", runId: trial["consents"], reason: "503" }]);
+  expect(owners).toMatchObject([{ pass: "consents", runId: trial["consents"], reason: "Error" }]);
   decide = () => Promise.resolve({ outcome: "grant", by: "TICKET-1" });
   await expectAsQuiet(trial);
 });

@@ -10,16 +10,24 @@ const Answer = z.discriminatedUnion("outcome", [
   }),
 ]);
 
+/** Told from what a source has thrown by its name, which is all that a log has of it. */
+class NoDecisionError extends Error {
+  constructor(what: string) {
+    super(`it answered what is no decision: ${what}`);
+    this.name = "NoDecision";
+  }
+}
+
 /**
  * What a decision source has answered. It is the user's code, or somebody's server: what is no answer decides nothing.
- * @throws Error that says what is wrong with it
+ * @throws NoDecisionError that says what is wrong with it
  */
 export function readSourceAnswer(answer: unknown): SourceAnswer {
   const { data, error } = Answer.safeParse(answer);
   if (error !== undefined) {
     const [issue] = error.issues;
     const where = issue?.path.join(".") ?? "";
-    throw new Error(`it answered what is no decision: ${where === "" ? "" : `${where}: `}${issue?.message}`);
+    throw new NoDecisionError(`${where === "" ? "" : `${where}: `}${issue?.message}`);
   }
   if (data.outcome === "pending") return { outcome: data.outcome };
   const { outcome, by, comment } = data;

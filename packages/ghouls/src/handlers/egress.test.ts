@@ -112,7 +112,7 @@ describe("a question", () => {
         message: "a service was asked",
         service: "signer",
         kind: "submit",
-        state: "failed",
+        outcome: "failed",
         milliseconds: expect.any(Number),
       },
     ]);
@@ -126,7 +126,7 @@ describe("what comes of no answer", () => {
       state: "unknown",
       why: "refused by 10.0.0.7",
     });
-    expect(lines.join("")).toContain('"state":"failed"');
+    expect(lines.join("")).toContain('"outcome":"failed"');
     expect(lines.join("")).not.toContain("10.0.0.7");
   });
 
@@ -158,7 +158,7 @@ describe("what comes of no answer", () => {
     const submit = () => new Promise<JobAnswer>(() => undefined);
     await ask(submission({ timeoutMs: 20 }), { service: service({ submit }), exit });
     expect(exit).toHaveBeenCalledOnce();
-    expect(lines.join("")).toContain('"state":"never ended"');
+    expect(lines.join("")).toContain('"outcome":"never ended"');
   });
 
   it("comes before the function's own end, whatever time the question has", async () => {
@@ -182,7 +182,7 @@ describe("what is not put", () => {
     const asked = ask(event, { service: service({ submit: never }), remainingMs });
     await expect(asked).rejects.toMatchObject({ code: "outcome_unknown" });
     expect(never).not.toHaveBeenCalled();
-    expect(lines.join("")).toContain('"state":"not asked"');
+    expect(lines.join("")).toContain('"outcome":"not asked"');
   });
 
   it.each(["another", "constructor"])(
