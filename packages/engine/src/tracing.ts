@@ -42,7 +42,7 @@ export async function inSpan<T>(name: string, start: SpanStart, run: (span: Told
   let running: Promise<T> | undefined;
   // Once, whatever the context around it does.
   const carry = () => (running ??= (async () => run(told))());
-  if (begun !== undefined) quietly(() => context.with(trace.setSpan(begun.around, begun.span), carry));
+  if (begun !== undefined) quietly(() => void context.with(trace.setSpan(begun.around, begun.span), carry));
   try {
     return await carry();
   } catch (error) {
