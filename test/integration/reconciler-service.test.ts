@@ -96,6 +96,21 @@ test("a dry run says what would be done, page by page, writes nothing and asks n
   expect(of(await service.run({ passes: ["timers"] }), "timers")).toMatchObject({ found: 1, repaired: 1 });
 });
 
+test("a dry run takes no message, also where this process could", async () => {
+  const refuse = () => Promise.reject(new Error("nobody receives in a dry run"));
+  const seeing = createReconcilerService({
+    ...world.deps,
+    ledger: { ...ledger, deadLetters: { ...ledger.deadLetters, forget: refuse } },
+    queue: world.queue,
+    deadLetters: { queue: { receive: refuse, changeVisibility: refuse, delete: refuse }, names: ["runs"] },
+    pageSize: 2,
+    pageBudgetMs: 100,
+    answerMs: 20_000,
+  });
+  const answer = await seeing.run({ passes: ["dead-letters"], dryRun: true });
+  expect(of(answer, "dead-letters")).toMatchObject({ did: "later", error: null });
+});
+
 test("a dry run whose look fails says so, and of the others what it found", async () => {
   await held();
   await world.advance(120);
@@ -192,7 +207,7 @@ describe("what the reconciler tells of itself", () => {
   test("goes on where its page of repairs ended", async () => {
     for (let n = 0; n < 3; n += 1) await held();
     await world.advance(120);
-    await world.reconcile();
+    await service.run({ passes: ["holds"] });
     const first = await service.state({ limit: 2 });
     const next = await service.state({ limit: 2, cursor: first.nextCursor ?? "" });
     expect([first.repairs.length, next.repairs.length, next.nextCursor]).toEqual([2, 1, null]);
