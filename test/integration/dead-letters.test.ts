@@ -5,6 +5,7 @@ import * as z from "zod";
 import { ensureQueues, openSqs } from "@ghouls/aws";
 import { noFaults, type FaultInjector } from "@ghouls/core";
 import { deadLettersPass } from "../../packages/engine/src/reconciler/passes/dead-letters.ts";
+import { runPasses } from "../../packages/engine/src/reconciler/frame.ts";
 import type { Outcome, Turn } from "../../packages/engine/src/reconciler/pass.ts";
 import { CREDENTIALS } from "../support/queue.ts";
 import { testWorld } from "../support/world.ts";
@@ -22,23 +23,27 @@ const hello = workflow({
 const world = await testWorld({ workflows: [hello] });
 const connection = { region: "us-east-1", endpoint: world.sqs.endpoint, credentials: CREDENTIALS };
 // As a deployment has them, but for a queue that gives up at once.
-const [address] = (
-  await ensureQueues(connection, [{ name: "runs", visibilitySeconds: 30, maxReceiveCount: 1 }])
+const [address, others] = (
+  await ensureQueues(
+    connection,
+    ["runs", "rites"].map((name) => ({ name, visibilitySeconds: 30, maxReceiveCount: 1 })),
+  )
 ).values();
 const deadUrl = address?.deadLetterUrl ?? "";
+const othersUrl = others?.deadLetterUrl ?? "";
 const deadLetters = openSqs({
   ...connection,
-  queueUrls: { runs: deadUrl },
+  queueUrls: { runs: deadUrl, rites: othersUrl, gone: `${deadUrl}-gone` },
   faults: noFaults,
   random: () => 0,
 });
 afterAll(() => deadLetters.close());
 
 const turn: Turn = { signal: new AbortController().signal, withinMs: () => 10_000 };
-const passOf = (faults: FaultInjector = noFaults) =>
+const passOf = (faults: FaultInjector = noFaults, names: readonly string[] = ["runs"]) =>
   deadLettersPass({
     ledger: world.ledger,
-    deadLetters: { queue: deadLetters, names: ["runs"] },
+    deadLetters: { queue: deadLetters, names },
     faults,
     log: world.deps.log,
   });
@@ -51,11 +56,11 @@ async function round(faults?: FaultInjector): Promise<[string, Outcome["kind"]][
   return found.map((due, index) => [pass.describe(due).rule, outcomes[index]?.kind ?? "left"]);
 }
 
-async function send(body: string): Promise<void> {
+async function send(body: string, url = deadUrl): Promise<void> {
   const answer = await fetch(world.sqs.endpoint, {
     method: "POST",
     headers: { "content-type": "application/x-amz-json-1.0", "x-amz-target": "AmazonSQS.SendMessage" },
-    body: JSON.stringify({ QueueUrl: deadUrl, MessageBody: body }),
+    body: JSON.stringify({ QueueUrl: url, MessageBody: body }),
   });
   expect(answer.status).toBe(200);
 }
@@ -131,8 +136,14 @@ describe("dead letters", () => {
     ]);
     expect(world.logged.filter(({ level }) => level === "error")).toHaveLength(2);
     expect(JSON.stringify(world.logged)).not.toContain("hunter2");
+    // An idle deployment looks once an hour.
+    for (const _ of [1, 2]) {
+      await world.advance(3_700);
+      await round();
+    }
+    expect(world.logged.filter(({ level }) => level === "error")).toHaveLength(2);
     await empty();
-    await world.advance(3_700);
+    await world.advance(10_900);
     await round();
     expect(await world.db.admin(kept)).toEqual([]);
   });
@@ -154,5 +165,23 @@ describe("dead letters", () => {
     await Promise.all([round(), round(), round()]);
     expect(await repairs()).toHaveLength(1);
     expect(await waiting()).toEqual([]);
+  });
+
+  test("of one queue wait neither for a queue that cannot be read nor for what another keeps", async () => {
+    for (let n = 0; n < 8; n += 1) await send(`run:${randomUUID()}:1`);
+    const { runId } = await world.submit("hello");
+    await world.drain();
+    await send(`run:${runId}:1`, othersUrl);
+    const reports = await runPasses([passOf(noFaults, ["gone", "runs", "rites"])], {
+      ...world.deps,
+      pageSize: 6,
+      pageBudgetMs: 100,
+      remainingMs: () => 60_000,
+    });
+    expect(reports.get("dead-letters")).toMatchObject({ pages: 1, found: 4, left: 3, failed: 1 });
+    expect(await deadLetters.receive("rites", { max: 10, waitSeconds: 0 })).toEqual([]);
+    expect(await world.db.admin("select owner, reason from ghouls.degraded_owners")).toMatchObject([
+      { owner: "queue gone" },
+    ]);
   });
 });

@@ -130,7 +130,7 @@ describe("what waits in the ledger", () => {
 
 describe("a round measures", () => {
   const idle = { pages: 1, found: 0, repaired: 0, left: 0, failed: 0, degraded: 0 };
-  const deps = { ledger, metrics: world.deps.metrics, log: world.deps.log };
+  const deps = { ledger, metrics: world.deps.metrics, log: world.deps.log, remainingMs: () => 60_000 };
 
   test("what each pass has repaired, and which was interrupted", async () => {
     const report = {

@@ -133,6 +133,31 @@ describe("a run that goes on elsewhere", () => {
     expect(gpu.uses).toEqual(["one", "two"]);
   });
 
+  test("has asked for a person by the time that it is given back, however slow the ledger is with that", async () => {
+    const runId = await afterOne((ctx) =>
+      ctx.reserve("gpu", { wait: "0s" }, async () => {
+        await ctx.step("one", () => use("one"));
+        return ctx.step("two", () => use("two"));
+      }),
+    );
+    const holder = await held();
+    const order: string[] = [];
+    under.passing = async (point, detail) => {
+      if (point === "worker.before-handover") order.push("given back");
+      if (detail !== "runs.raise-attention") return;
+      if (point === "ledger.before-statement") await db.admin("select pg_sleep(0.3)");
+      if (point === "ledger.after-statement") order.push("asked");
+    };
+    await world.deliver([`run:${runId}:2`]);
+    expect(order).toEqual(["asked", "given back"]);
+    expect(await world.view(runId)).toMatchObject({ attention: { reason: "reservation_waits: gpu" } });
+    under.passing = undefined;
+    holder.letGo();
+    await holder.working;
+    await world.later(31);
+    expect(await world.view(runId)).toMatchObject({ status: "DONE" });
+  });
+
   test("asks for a person by the time that it has waited over all its hops", async () => {
     const runId = await afterOne((ctx) =>
       ctx.reserve("gpu", { wait: "30s" }, async () => {

@@ -1,11 +1,14 @@
 import {
+  INVALID_SPAN_CONTEXT,
   SpanKind,
   SpanStatusCode,
   TraceFlags,
   context,
+  diag,
   isSpanContextValid,
   trace,
   type Attributes,
+  type Context,
   type Span,
   type SpanContext,
 } from "@opentelemetry/api";
@@ -29,8 +32,28 @@ export interface SpanStart {
   readonly links?: readonly (string | null)[];
 }
 
+/** What is told of a span while it lasts. */
+export type Told = Pick<Span, "setAttribute" | "setStatus" | "spanContext">;
+
 /** Carries something out in a span, which ends with it. What it throws is marked by its name, and thrown on. */
-export async function inSpan<T>(name: string, start: SpanStart, run: (span: Span) => Promise<T>): Promise<T> {
+export async function inSpan<T>(name: string, start: SpanStart, run: (span: Told) => Promise<T>): Promise<T> {
+  const begun = quietly(() => begin(name, start));
+  const told = begun === undefined ? NOBODY : quiet(begun.span);
+  let running: Promise<T> | undefined;
+  // Once, whatever the context around it does.
+  const carry = () => (running ??= (async () => run(told))());
+  if (begun !== undefined) quietly(() => void context.with(trace.setSpan(begun.around, begun.span), carry));
+  try {
+    return await carry();
+  } catch (error) {
+    told.setStatus({ code: SpanStatusCode.ERROR, message: errorInLog(error) });
+    throw error;
+  } finally {
+    quietly(() => begun?.span.end());
+  }
+}
+
+function begin(name: string, start: SpanStart): { readonly span: Span; readonly around: Context } {
   const from = remote(start.parent);
   const around = from === undefined ? context.active() : trace.setSpanContext(context.active(), from);
   const links = (start.links ?? []).flatMap((text) => {
@@ -47,19 +70,43 @@ export async function inSpan<T>(name: string, start: SpanStart, run: (span: Span
     },
     around,
   );
+  return { span, around };
+}
+
+/**
+ * An SDK, or a sampler or exporter of the application's own, may throw wherever it is called: nothing of a run depends on it.
+ * Told where OpenTelemetry tells its own failures.
+ */
+function quietly<T>(call: () => T): T | undefined {
   try {
-    return await context.with(trace.setSpan(around, span), () => run(span));
+    return call();
   } catch (error) {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: errorInLog(error) });
-    throw error;
-  } finally {
-    span.end();
+    diag.error("ghouls: what traces has thrown", errorInLog(error));
+    return undefined;
   }
 }
 
+function quiet(span: Span): Told {
+  const told: Told = {
+    spanContext: () => quietly(() => span.spanContext()) ?? INVALID_SPAN_CONTEXT,
+    setAttribute: (key, value) => {
+      quietly(() => span.setAttribute(key, value));
+      return span;
+    },
+    setStatus: (status) => {
+      quietly(() => span.setStatus(status));
+      return span;
+    },
+  };
+  return told;
+}
+
+/** For what begins where nothing can be traced. */
+const NOBODY = quiet(trace.wrapSpanContext(INVALID_SPAN_CONTEXT));
+
 /** The W3C traceparent of a span, or of what is active here; undefined where nobody traces. */
-export function traceparentOf(span: Span | undefined = trace.getActiveSpan()): string | undefined {
-  const spanContext = span?.spanContext();
+export function traceparentOf(span?: Told): string | undefined {
+  const spanContext = quietly(() => (span ?? trace.getActiveSpan())?.spanContext());
   if (spanContext === undefined || !isSpanContextValid(spanContext)) return undefined;
   const flags = (spanContext.traceFlags & 0xff).toString(16).padStart(2, "0");
   return `00-${spanContext.traceId}-${spanContext.spanId}-${flags}`;

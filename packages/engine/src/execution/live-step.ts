@@ -151,17 +151,19 @@ export function askForAPerson(
   { call, claim, log }: Pick<LiveStep, "call" | "claim" | "log">,
   deps: Pick<ExecutionDeps, "ledger">,
 ): void {
-  raiseAttention(claim, attentionText("step_overdue", call.name), log, deps);
+  void raiseAttention(claim, attentionText("step_overdue", call.name), log, deps);
 }
 
-/** Asks for a person beside what goes on; that it cannot is told, and holds nothing up. */
-export function raiseAttention(
+/** Asks for a person. That it cannot is told, and fails nothing. A process may be frozen as soon as its hop has ended. */
+export async function raiseAttention(
   claim: ClaimedRun,
   reason: AttentionText,
   log: Logger,
   deps: Pick<ExecutionDeps, "ledger">,
-): void {
-  deps.ledger.runs.raiseAttention(claim, reason).catch((error: unknown) => {
+): Promise<void> {
+  try {
+    await deps.ledger.runs.raiseAttention(claim, reason);
+  } catch (error) {
     log.warn("attention could not be raised", { reason, error: errorInLog(error) });
-  });
+  }
 }

@@ -259,7 +259,7 @@ export class Reservations {
     const leftMs = waitMs - answer.waitedSeconds * 1_000;
     if (asking.retake && leftMs <= 0) {
       // It never fails by itself.
-      raiseAttention(claim, attentionText("reservation_waits", capacity), deps.logFor(claim), deps);
+      await raiseAttention(claim, attentionText("reservation_waits", capacity), deps.logFor(claim), deps);
       const alone = inFlight.isEmpty() && bodies.open().every(({ state }) => state !== "held");
       if (alone) return givenBack(DUE_AGAIN_MS);
     }

@@ -7,7 +7,12 @@ import { raiseAttention } from "./live-step.ts";
 /** No step runs, and no branch stands in a wait: the code waits for something that nobody journals, perhaps for ever. */
 export function tellOfStandstill(claim: ClaimedRun, log: Logger, deps: Pick<ExecutionDeps, "ledger">): void {
   log.warn("the code waits for something that is no step and no wait, perhaps for ever");
-  raiseAttention(claim, attentionText("code_overdue", "it waits for what is no step and no wait"), log, deps);
+  void raiseAttention(
+    claim,
+    attentionText("code_overdue", "it waits for what is no step and no wait"),
+    log,
+    deps,
+  );
 }
 
 /** Steps of code that has returned, and waits for none of their next tries. */

@@ -1,7 +1,7 @@
-import { SpanKind, SpanStatusCode, type Span } from "@opentelemetry/api";
+import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import { errorInLog, nameInLog } from "@ghouls/core";
 import type { ClaimedRun, TraceOrigins } from "@ghouls/ledger";
-import { inSpan, traceparentOf } from "../tracing.ts";
+import { inSpan, traceparentOf, type Told } from "../tracing.ts";
 import type { Carried } from "./carried.ts";
 import type { ExecutionDeps } from "./deps.ts";
 
@@ -81,7 +81,7 @@ async function originsOf(
 /** For the hop after it. A run does not fail for it. */
 async function mark(
   claim: ClaimedRun,
-  span: Span,
+  span: Told,
   { ledger, log }: Pick<ExecutionDeps, "ledger" | "log">,
 ): Promise<void> {
   try {
@@ -91,7 +91,7 @@ async function mark(
   }
 }
 
-function say(span: Span, carried: Carried): void {
+function say(span: Told, carried: Carried): void {
   const outcome = carried.kind === "settled" || carried.kind === "parked" ? carried.status : carried.kind;
   span.setAttribute("ghouls.outcome", outcome);
   if (carried.kind === "settled" && carried.code !== undefined)

@@ -49,8 +49,8 @@ export function createReconcilerService(options: ReconcilerServiceOptions): Reco
       const passes = passesOf({ ...options, remainingMs }).filter(
         ({ name }) => names?.includes(name) ?? true,
       );
-      // Only the reconciler's own function reads what queues have given up on.
-      const blind = ({ name }: Pass) => name === "dead-letters" && options.deadLetters === undefined;
+      // Only the reconciler's own function reads what queues have given up on: to look at it hides it from others for a while.
+      const blind = ({ name }: Pass) => name === "dead-letters";
       if (dryRun) {
         const seen = await lookOnly(
           passes.filter((pass) => !blind(pass)),

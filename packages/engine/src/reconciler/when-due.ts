@@ -1,7 +1,7 @@
 import { type HintState, type WakeHint, errorInLog } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import { answerWithin } from "../patience.ts";
-import { measure, type MeasureOptions } from "./measure.ts";
+import { afterPassesMs, measure, type MeasureOptions } from "./measure.ts";
 import { reconcile, type ReconcileOptions, type ReconcileReport } from "./reconcile.ts";
 import { raisedTo, wakeOf } from "./wake.ts";
 
@@ -40,15 +40,17 @@ export async function reconcileWhenDue(options: ReconcileWhenDueOptions): Promis
 }
 
 async function raise(
-  { ledger, hint, clock, log, hintPatienceMs = 1_500 }: ReconcileWhenDueOptions,
+  { ledger, hint, clock, log, remainingMs, hintPatienceMs = 1_500 }: ReconcileWhenDueOptions,
   state: HintState | undefined,
   readAtMs: number,
 ): Promise<void> {
   try {
     const atMs = clock.wallMs();
-    const dueAtMs = raisedTo(state, readAtMs, { atMs, dueInSeconds: await ledger.nextLook() });
+    const dueInSeconds = await answerWithin(ledger.nextLook(), afterPassesMs(remainingMs));
+    const dueAtMs = raisedTo(state, readAtMs, { atMs, dueInSeconds });
     if (dueAtMs === undefined) return;
-    await answerWithin(hint.raise(state?.version, atMs, dueAtMs), hintPatienceMs);
+    const patienceMs = Math.min(hintPatienceMs, Math.max(0, remainingMs()));
+    await answerWithin(hint.raise(state?.version, atMs, dueAtMs), patienceMs);
   } catch (error) {
     // It stays where it is, so the next invocation looks again.
     log.warn("the hint could not be raised", { error: errorInLog(error) });

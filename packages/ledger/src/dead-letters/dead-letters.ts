@@ -29,7 +29,7 @@ const FORGET = writeStatement(
   "deadletters.forget",
   `
 delete from ghouls.dead_letters letter
-where letter.seen_at < ghouls.clock() - interval '1 hour'`,
+where letter.seen_at < ghouls.clock() - interval '3 hours'`,
 );
 
 /** Locks its delivery alone. What is due to be published is not made due again. */
@@ -51,7 +51,10 @@ export async function noteDeadLetter(executor: Executor, letter: KeptDeadLetter)
   return row !== undefined && rows(row).boolean("is_new");
 }
 
-/** Forgets those that nobody has seen for an hour: somebody has taken them away, or their time was over. */
+/**
+ * Forgets those that nobody has seen for three hours: somebody has taken them away, or their time was over. An idle deployment
+ * looks once an hour, and is not to take what is still there for new each time.
+ */
 export async function forgetDeadLetters(executor: Executor): Promise<void> {
   await executor.run(FORGET, []);
 }

@@ -26,11 +26,19 @@ export interface DeadLetterQueues {
 }
 
 /** A message of a dead-letter queue, and what becomes of it. */
-export interface DueLetter extends Owner {
+interface DueLetter extends Owner {
   readonly queue: string;
   readonly message: Pick<ReceivedMessage, "messageId" | "receiptHandle" | "body">;
   readonly letter: DeadLetter;
 }
+
+/** A queue that could not be read: it fails for itself, and takes no turn of the others. */
+interface UnreadQueue extends Owner {
+  readonly queue: string;
+  readonly failure: unknown;
+}
+
+type Due = DueLetter | UnreadQueue;
 
 /** How long a round has for what it has received, in seconds; what it does not come to is there again after that. */
 const LOOKED_AT_SECONDS = 120;
@@ -41,15 +49,19 @@ const RECEIVE = 10;
  * Dead-letter queues against the ledger (faults.md F31): arrival there is never a failure of a run. A letter of a delivery
  * that waits has it published anew, one that is of no use goes, and one that names nothing of this ledger stays, and is shown.
  */
-export function deadLettersPass(options: DeadLettersOptions): Pass<DueLetter> {
+export function deadLettersPass(options: DeadLettersOptions): Pass<Due> {
   return {
     name: "dead-letters",
     asks: true,
     find: (look) => find(look, options),
-    describe: ({ letter, message, queue, runId }) => ({
-      rule: ruleOf(letter),
-      before: runId === null ? `message ${message.messageId} of ${queue}` : message.body,
-    }),
+    describe: (due) => {
+      if ("failure" in due) return { rule: "a queue that cannot be read: try again", before: due.queue };
+      const { letter, message, queue, runId } = due;
+      return {
+        rule: ruleOf(letter),
+        before: runId === null ? `message ${message.messageId} of ${queue}` : message.body,
+      };
+    },
     repair: (due) => Promise.all(due.map((one) => settle(one, options))),
   };
 }
@@ -61,51 +73,67 @@ function ruleOf(letter: DeadLetter): string {
     : `dead letter that names nothing here (${letter.reason}): keep`;
 }
 
-/** A message has no cursor: what was received is hidden for a while, and the next look gets others. */
+/**
+ * A message has no cursor: what was received is hidden for a while, and the next look gets others. Each queue has its share of
+ * the page, and all are read at once: neither what one keeps nor one that does not answer stands before the others.
+ */
 async function find(look: Look, options: DeadLettersOptions) {
   const { ledger, deadLetters } = options;
-  const found: DueLetter[] = [];
-  if (deadLetters === undefined || look.owners !== undefined) return { found, next: undefined };
-  for (const queue of deadLetters.names) {
-    if (found.length >= look.limit) break;
-    const messages = await receive(queue, look.limit - found.length, deadLetters);
-    const refs = messages.flatMap(({ body }) => parseMessage(body) ?? []);
-    const rows = refs.length === 0 ? new Map() : await ledger.deliveries.unclaimed(refs);
-    for (const message of messages) {
-      const ref = parseMessage(message.body);
-      const letter = judgeDeadLetter(
-        message.body,
-        ref === undefined ? undefined : rows.get(`${ref.runId}:${ref.enqueueSeq}`),
-      );
-      const runId = letter.kind === "keep" ? null : (ref?.runId ?? null);
-      found.push({ tenantId: "", runId, owner: message.messageId, queue, message, letter });
-    }
-  }
+  if (deadLetters === undefined || look.owners !== undefined) return { found: [], next: undefined };
+  const share = Math.max(1, Math.floor(look.limit / deadLetters.names.length));
+  const found = await Promise.all(deadLetters.names.map((queue) => read(queue, share, deadLetters, ledger)));
   await ledger.deadLetters.forget();
-  return { found, next: undefined };
+  return { found: found.flat(), next: undefined };
 }
 
+async function read(
+  queue: string,
+  limit: number,
+  deadLetters: DeadLetterQueues,
+  ledger: DeadLettersOptions["ledger"],
+): Promise<Due[]> {
+  const { messages, unread } = await receive(queue, limit, deadLetters);
+  const refs = messages.flatMap(({ body }) => parseMessage(body) ?? []);
+  const rows = refs.length === 0 ? new Map() : await ledger.deliveries.unclaimed(refs);
+  const letters = messages.map((message): DueLetter => {
+    const ref = parseMessage(message.body);
+    const letter = judgeDeadLetter(
+      message.body,
+      ref === undefined ? undefined : rows.get(`${ref.runId}:${ref.enqueueSeq}`),
+    );
+    const runId = letter.kind === "keep" ? null : (ref?.runId ?? null);
+    return { tenantId: "", runId, owner: message.messageId, queue, message, letter };
+  });
+  return [...letters, ...unread];
+}
+
+/** What was received before a queue failed is looked after all the same: it is hidden from the next look. */
 async function receive(
   queue: string,
   limit: number,
   deadLetters: DeadLetterQueues,
-): Promise<ReceivedMessage[]> {
+): Promise<{ readonly messages: readonly ReceivedMessage[]; readonly unread: readonly UnreadQueue[] }> {
   const messages: ReceivedMessage[] = [];
-  while (messages.length < limit) {
-    const max = Math.min(RECEIVE, limit - messages.length);
-    const received = await deadLetters.queue.receive(queue, {
-      max,
-      waitSeconds: 0,
-      visibilitySeconds: LOOKED_AT_SECONDS,
-    });
-    if (received.length === 0) break;
-    messages.push(...received);
+  try {
+    while (messages.length < limit) {
+      const max = Math.min(RECEIVE, limit - messages.length);
+      const received = await deadLetters.queue.receive(queue, {
+        max,
+        waitSeconds: 0,
+        visibilitySeconds: LOOKED_AT_SECONDS,
+      });
+      if (received.length === 0) break;
+      messages.push(...received);
+    }
+  } catch (failure) {
+    return { messages, unread: [{ tenantId: "", runId: null, owner: `queue ${queue}`, queue, failure }] };
   }
-  return messages;
+  return { messages, unread: [] };
 }
 
 /** What is committed comes first: a letter whose deletion fails comes again, and finds it done. */
-async function settle(due: DueLetter, options: DeadLettersOptions): Promise<Outcome> {
+async function settle(due: Due, options: DeadLettersOptions): Promise<Outcome> {
+  if ("failure" in due) throw due.failure;
   const { ledger, deadLetters, faults, log } = options;
   const { queue, message, letter } = due;
   if (deadLetters === undefined) return LEFT;
