@@ -380,6 +380,20 @@ describe("verification", () => {
     });
   });
 
+  test.each(["rolling", "whole"])(
+    "%s, of a seal that says it has more records than any, ends",
+    async (kind) => {
+      await sealed();
+      await db.admin("update ghouls.seals set records = 2147483647 where number = 1");
+      await (kind === "rolling" ? rolled() : ledger.evidence.verify("doctor"));
+      expect(await faults()).toMatchObject(
+        expect.arrayContaining([
+          expect.objectContaining({ subject: "seal 1", detail: "seal 1 has 3 records, not 2147483647" }),
+        ]),
+      );
+    },
+  );
+
   test("whole finds that the end of a chain was removed", async () => {
     await sealed();
     await db.admin("delete from ghouls.seals where number = 2");

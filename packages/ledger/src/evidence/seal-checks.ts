@@ -1,10 +1,13 @@
 import type { Executor } from "../connection/database.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
-import { JUDGED, judgedOf, type Judged } from "./doubts.ts";
+import { JUDGED, RECORD_CHECK, judgedOf, type Judged } from "./doubts.ts";
 
 /** The check that a seal is what it was, and follows the one before it. */
 export const SEAL_CHECK = "seals are an unbroken chain";
+
+/** What the reconciler and `ghouls doctor --full` say of evidence; a judgement at a start looks at none of it. */
+export const EVIDENCE_CHECKS: readonly string[] = [RECORD_CHECK, SEAL_CHECK];
 
 /** One seal of a tenant. */
 export interface SealKey {
@@ -91,8 +94,10 @@ export async function verifySeal(executor: Executor, key: SealKey): Promise<Veri
   if (row === undefined) return null;
   const r = rows(row);
   const records = r.number("records");
+  const lines = r.number("members");
   const members: Judged[] = [];
-  for (let place = 1; place <= records; place += SLICE) {
+  // How many it says that it has is under no digest: what is looked at is no more than its text has.
+  for (let place = 1; place <= Math.min(records, lines); place += SLICE) {
     const found = await executor.run(MEMBERS, [tenantId, number, place, place + SLICE - 1]);
     for (const member of found) {
       const judged = judgedOf(member);
@@ -101,7 +106,7 @@ export async function verifySeal(executor: Executor, key: SealKey): Promise<Veri
       members.push({ ...judged, fault: fault === null ? null : `${fault} (seal ${number})` });
     }
   }
-  return { ...key, records, members, fault: faultOf(number, records, row, r.number("members")) };
+  return { ...key, records, members, fault: faultOf(number, records, row, lines) };
 }
 
 function faultOf(
