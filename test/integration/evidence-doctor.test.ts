@@ -68,6 +68,20 @@ test("names the run of what was altered, keeps the fault, and is 1", async () =>
   });
 });
 
+test("whoever acknowledges its fault is told that the run is quarantined, and what ends that", async () => {
+  const [runId = ""] = await sealed();
+  await db.admin("update ghouls.terminal_records set record_text = '{}' where run_id = $1", [runId]);
+  await doctor("--full");
+  // A judgement of a start looks at the fault as well.
+  await doctor("--strict");
+  const [fault] = await db.admin<{ fault_id: string; quarantine: string }>(
+    "select fault_id, quarantine from ghouls.integrity_faults",
+  );
+  expect(fault?.quarantine).toBe("made");
+  const known = await doctor("--acknowledge", fault?.fault_id ?? "", "--reason", "known");
+  expect(known.out).toContain(`its run is quarantined until: ghouls clear ${runId}`);
+});
+
 test("names a seal that was removed", async () => {
   await sealed();
   await db.admin("delete from ghouls.seals");

@@ -32,13 +32,23 @@ left join ghouls.terminal_records record on record.tenant_id = x.tenant_id and r
 order by x.tenant_id, x.run_id`,
 );
 
+/** The fault says that its run is in quarantine for it: whoever acknowledges it is told what ends that. */
 const QUARANTINE = writeStatement(
   "evidence.quarantine",
   `
-update ghouls.runs run
-set quarantine_reason = $3, quarantined_at = ghouls.clock()
-where run.tenant_id = $1 and run.run_id = $2 and run.quarantined_at is null and run.finished_at is not null
-returning run.run_id`,
+with made as (
+  update ghouls.runs run
+  set quarantine_reason = $3, quarantined_at = ghouls.clock()
+  where run.tenant_id = $1 and run.run_id = $2 and run.quarantined_at is null and run.finished_at is not null
+  returning run.tenant_id, run.run_id
+), said as (
+  update ghouls.integrity_faults fault
+  set quarantine = 'made'
+  from made
+  where fault.check_name = $4 and coalesce(fault.tenant_id, '') = made.tenant_id and fault.subject = made.run_id::text and fault.gone_at is null
+  returning fault.fault_id
+)
+select made.run_id from made where (select count(*) from said) >= 0`,
 );
 
 /** A run that is in doubt makes room for those that are not: it is looked at again, and by itself. */
@@ -137,7 +147,12 @@ export async function noteBadRecord(
 async function note(executor: Executor, key: RunKey, detail: string, foundBy: string): Promise<boolean> {
   const fault: FoundFault = { check: RECORD_CHECK, ...key, subject: key.runId, detail, foundBy };
   if ((await noteFaults(executor, [fault])) === 0) return false;
-  const quarantined = await executor.run(QUARANTINE, [key.tenantId, key.runId, `evidence: ${detail}`]);
+  const quarantined = await executor.run(QUARANTINE, [
+    key.tenantId,
+    key.runId,
+    `evidence: ${detail}`,
+    RECORD_CHECK,
+  ]);
   if (quarantined.length === 1) {
     const rule = "evidence disagrees: quarantine";
     await recordRepair(executor, key, { pass: "seals", rule, before: detail, after: "quarantined" });
