@@ -14,20 +14,20 @@ export interface Judged extends RunKey {
   readonly fault: string | null;
   /** There is none. */
   readonly missing: boolean;
+  /** The digest that is kept with it; null where there is none. */
+  readonly digest: string | null;
   /** Whether its run is there, and has ended. */
   readonly ended: boolean;
 }
 
-/** The columns that {@link judgedOf} reads, of an ended run `x` with its `record`. */
-export const JUDGED = `ghouls.terminal_text(x.tenant_id, x.run_id) is not null as ended, record.run_id is null as missing,
-  ghouls.text_digest(record.record_text) = record.record_digest as intact,
-  record.record_text = ghouls.terminal_text(x.tenant_id, x.run_id) as agrees`;
-
+/** The text of a run is made once, and of a run at a time: of a long journal it takes a while. */
 const JUDGE = readStatement(
   "evidence.judge-records",
   `
-select x.tenant_id, x.run_id, ${JUDGED}
+select x.tenant_id, x.run_id, now.said is not null as ended, record.run_id is null as missing, record.record_digest,
+  ghouls.text_digest(record.record_text) = record.record_digest as intact, record.record_text = now.said as agrees
 from unnest($1::text[], $2::uuid[]) as x(tenant_id, run_id)
+cross join lateral (select ghouls.terminal_text(x.tenant_id, x.run_id) as said offset 0) as now
 left join ghouls.terminal_records record on record.tenant_id = x.tenant_id and record.run_id = x.run_id
 order by x.tenant_id, x.run_id`,
 );
@@ -102,20 +102,24 @@ where fault.check_name = q.check_name and coalesce(fault.tenant_id, '') = q.tena
 returning fault.fault_id`,
 );
 
-/** What of the terminal records of these runs is wrong. Reads only. */
+/**
+ * What of the terminal records of these runs is wrong, in one statement: of many, or of runs that may be long, take
+ * {@link sliceRecords}. Reads only.
+ */
 export async function judgeRecords(executor: Executor, keys: readonly RunKey[]): Promise<Judged[]> {
   if (keys.length === 0) return [];
   const found = await executor.run(JUDGE, [keys.map((key) => key.tenantId), keys.map((key) => key.runId)]);
   return found.map(judgedOf);
 }
 
-export function judgedOf(row: Row): Judged {
+function judgedOf(row: Row): Judged {
   const r = rows(row);
   const [ended, missing] = [r.boolean("ended"), r.boolean("missing")];
   return {
     tenantId: r.text("tenant_id"),
     runId: r.text("run_id"),
     missing,
+    digest: r.textOrNull("record_digest"),
     ended,
     fault: faultOf(ended, missing, row["intact"] === true, row["agrees"] === true),
   };
