@@ -118,7 +118,7 @@ describe("the sealing pass", () => {
       `with run as (
          insert into ghouls.runs (tenant_id, run_id, first_run_id, request_digest, workflow_name, workflow_version, workflow_digest,
            queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, created_at, started_at, finished_at)
-         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', 'd', ghouls.clock(),
+         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', ghouls.text_digest('1'), ghouls.clock(),
            ghouls.clock(), ghouls.clock()
          from (select gen_random_uuid() as id from generate_series(1, 620)) as made
          returning tenant_id, run_id, finished_at)
@@ -137,7 +137,7 @@ describe("the sealing pass", () => {
       `with run as (
          insert into ghouls.runs (tenant_id, run_id, first_run_id, request_digest, workflow_name, workflow_version, workflow_digest,
            queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, created_at, started_at, finished_at, journal_length)
-         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', 'd', t, t, t, length
+         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', ghouls.text_digest('1'), t, t, t, length
          from (select gen_random_uuid() as id, length, ghouls.clock() - interval '1 day' + nth * interval '1 second' as t
            from unnest(array[20000, 4000, 4000, 4000, 1, 1]) with ordinality as x(length, nth)) as made
          returning tenant_id, run_id, finished_at)
@@ -241,7 +241,7 @@ describe("the sealing pass", () => {
       `with run as (
          insert into ghouls.runs (tenant_id, run_id, first_run_id, request_digest, workflow_name, workflow_version, workflow_digest,
            queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, created_at, started_at, finished_at)
-         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', 'd', t, t, t
+         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', ghouls.text_digest('1'), t, t, t
          from (select gen_random_uuid() as id, ghouls.clock() - interval '1 day' as t from generate_series(1, 1000)) as made
          returning tenant_id, run_id, finished_at), record as (
          insert into ghouls.terminal_records (tenant_id, run_id, record_text, record_digest, written_at)

@@ -107,6 +107,7 @@ describe("every code has an entry, and every entry a code:", () => {
       ...thrown,
       "integrity: journals are as long as their runs say",
       "evidence: its terminal record is missing (seal 3)",
+      "evidence: its stored output disagrees with its digest",
     ];
     const reasonsOf = (one: string) =>
       Object.entries(QUARANTINE_REASONS)

@@ -141,22 +141,24 @@ export async function noteBadRecord(
   key: RunKey,
   detail: string,
   foundBy: string,
+  check: string = RECORD_CHECK,
 ): Promise<boolean> {
   return database.transaction("evidence.note", async (transaction) => {
     await lockRuns(transaction, [key]);
-    return note(transaction, key, detail, foundBy);
+    return note(transaction, key, detail, foundBy, check);
   });
 }
 
-async function note(executor: Executor, key: RunKey, detail: string, foundBy: string): Promise<boolean> {
-  const fault: FoundFault = { check: RECORD_CHECK, ...key, subject: key.runId, detail, foundBy };
+async function note(
+  executor: Executor,
+  key: RunKey,
+  detail: string,
+  foundBy: string,
+  check: string,
+): Promise<boolean> {
+  const fault: FoundFault = { check, ...key, subject: key.runId, detail, foundBy };
   if ((await noteFaults(executor, [fault])) === 0) return false;
-  const quarantined = await executor.run(QUARANTINE, [
-    key.tenantId,
-    key.runId,
-    `evidence: ${detail}`,
-    RECORD_CHECK,
-  ]);
+  const quarantined = await executor.run(QUARANTINE, [key.tenantId, key.runId, `evidence: ${detail}`, check]);
   if (quarantined.length === 1) {
     const rule = "evidence disagrees: quarantine";
     await recordRepair(executor, key, { pass: "seals", rule, before: detail, after: "quarantined" });
@@ -185,7 +187,7 @@ export async function settleDoubt(
       await transaction.run(BELIEVE, [key.tenantId, key.runId]);
       return { kind: "agrees", isNew: false, detail: null };
     }
-    const isNew = await note(transaction, key, fault, foundBy);
+    const isNew = await note(transaction, key, fault, foundBy, RECORD_CHECK);
     await transaction.run(DOUBT, [key.tenantId, key.runId]);
     await transaction.run(DOUBT_LATER, [key.tenantId, key.runId]);
     return { kind: "in doubt", isNew, detail: fault };

@@ -1,6 +1,7 @@
 import type { Executor } from "../connection/database.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
+import { BODY_CHECK } from "./bodies.ts";
 import { RECORD_CHECK, type Judged } from "./doubts.ts";
 import { judgeAllRecords } from "./slices.ts";
 
@@ -8,7 +9,7 @@ import { judgeAllRecords } from "./slices.ts";
 export const SEAL_CHECK = "seals are an unbroken chain";
 
 /** What the reconciler and `ghouls doctor --full` say of evidence; a judgement at a start looks at none of it. */
-export const EVIDENCE_CHECKS: readonly string[] = [RECORD_CHECK, SEAL_CHECK];
+export const EVIDENCE_CHECKS: readonly string[] = [RECORD_CHECK, BODY_CHECK, SEAL_CHECK];
 
 /** One seal of a tenant. */
 export interface SealKey {

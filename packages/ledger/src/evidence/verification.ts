@@ -2,6 +2,7 @@ import type { Database, Executor, Row } from "../connection/database.ts";
 import { noteFaults, type FoundFault } from "../integrity/faults.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
+import { BODY_CHECK, bodiesLook, verifyBodies, verifyResults, type BadBody } from "./bodies.ts";
 import { RECORD_CHECK, faultsGone, noteBadRecord } from "./doubts.ts";
 import { readSealAfter, SEAL_CHECK, verifySeal, type SealKey, type VerifiedSeal } from "./seal-checks.ts";
 import { judgeAllRecords } from "./slices.ts";
@@ -52,7 +53,7 @@ const PAGE = 200;
 
 /**
  * Looks at all evidence of all tenants (design.md §3, Evidence), page by page, so that no statement is long: every record
- * against its digest and its run, every seal against its digest, its chain and its records, and whether every sealed run is
+ * against its digest and its run, every stored body of an ended run against its digest, every seal against its digest, its chain and its records, and whether every sealed run is
  * in a seal. What is wrong is noted, its run quarantined where that is news, and nothing is overwritten.
  */
 export async function verifyEvidence(database: Database, foundBy: string): Promise<EvidenceReport> {
@@ -61,12 +62,15 @@ export async function verifyEvidence(database: Database, foundBy: string): Promi
     const key = JSON.stringify([fault.check, fault.tenantId, fault.subject]);
     if (faults.has(key)) return;
     faults.set(key, fault);
-    const { tenantId, runId, detail } = fault;
+    const { check, tenantId, runId, detail } = fault;
     if (runId !== null && tenantId !== null)
-      await noteBadRecord(database, { tenantId, runId }, detail, foundBy);
+      await noteBadRecord(database, { tenantId, runId }, detail, foundBy, check);
     else await noteFaults(database, [fault]);
   };
+  const bodies = await bodiesLook(database);
   const walked = await walkRuns(database, foundBy, keep);
+  for await (const one of verifyResults(database)) await keep(bodyFaultOf(one, foundBy));
+  await bodies.end();
   let seals = 0;
   for (let at = await readSealAfter(database, null); at !== null; at = await readSealAfter(database, at)) {
     const verified = await verifySeal(database, at);
@@ -100,6 +104,7 @@ async function walkRuns(
       unsealed.set(runId, r.boolean("unsealed"));
       return r.boolean("is_ended") ? [{ tenantId, runId }] : [];
     });
+    for (const one of await verifyBodies(database, ended)) await keep(bodyFaultOf(one, foundBy));
     const good: { tenantId: string; subject: string }[] = [];
     for (const judged of await judgeAllRecords(database, ended)) {
       const { tenantId, runId } = judged;
@@ -170,6 +175,10 @@ function faultOf(
   foundBy: string,
 ): FoundFault {
   return { check: RECORD_CHECK, tenantId, runId, subject: runId, detail, foundBy };
+}
+
+function bodyFaultOf({ tenantId, runId, detail }: BadBody, foundBy: string): FoundFault {
+  return { check: BODY_CHECK, tenantId, runId, subject: runId, detail, foundBy };
 }
 
 /** Says that what was wrong with a seal, or with records of it, is gone where it is. */
