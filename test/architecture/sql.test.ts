@@ -38,6 +38,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deadletters.republish": "a dead letter carries no tenant",
   "ledger.health": "whoever watches over a deployment watches over every tenant",
   "evidence.due-acts-of": "what follows an end is done for every tenant",
+  "evidence.verify-journal": "whoever verifies all evidence goes through every tenant",
   "evidence.tenant-after": "whoever verifies all evidence goes from tenant to tenant",
   "evidence.verify-runs": "whoever verifies all evidence goes through every tenant",
   "retention.due": "retention serves every tenant",

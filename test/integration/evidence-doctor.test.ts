@@ -68,6 +68,45 @@ test("names the run of what was altered, keeps the fault, and is 1", async () =>
   });
 });
 
+test.each([
+  ["output of a run", "update ghouls.runs set output_text = '\"forged\"' where run_id = $1", "stored output"],
+  [
+    "result of a step",
+    "update ghouls.journal set result_text = '\"forged\"' where run_id = $1",
+    "journal entry 1",
+  ],
+])("names the run of which a stored %s was forged, and sees when it is put back", async (_, forge, words) => {
+  const [runId = ""] = await sealed();
+  const admin = await db.client("admin");
+  // As somebody who owns the tables: their triggers are no wall.
+  await admin.query("set session_replication_role = replica");
+  await admin.query(forge, [runId]);
+  const full = await doctor("--full");
+  expect(full.code).toBe(1);
+  expect(full.out).toContain(`acme, run ${runId}: `);
+  expect(full.out).toContain(words);
+  expect((await world.view(runId)).quarantine?.reason).toContain("disagrees with its digest");
+  await admin.query(forge.replace("forged", "hello"), [runId]);
+  expect((await doctor("--full")).out).toContain("they agree");
+  expect(await db.admin("select gone_at is not null as gone from ghouls.integrity_faults")).toEqual([
+    { gone: true },
+  ]);
+});
+
+test("whoever acknowledges its fault is told that the run is quarantined, and what ends that", async () => {
+  const [runId = ""] = await sealed();
+  await db.admin("update ghouls.terminal_records set record_text = '{}' where run_id = $1", [runId]);
+  await doctor("--full");
+  // A judgement of a start looks at the fault as well.
+  await doctor("--strict");
+  const [fault] = await db.admin<{ fault_id: string; quarantine: string }>(
+    "select fault_id, quarantine from ghouls.integrity_faults",
+  );
+  expect(fault?.quarantine).toBe("made");
+  const known = await doctor("--acknowledge", fault?.fault_id ?? "", "--reason", "known");
+  expect(known.out).toContain(`its run is quarantined until: ghouls clear ${runId}`);
+});
+
 test("names a seal that was removed", async () => {
   await sealed();
   await db.admin("delete from ghouls.seals");

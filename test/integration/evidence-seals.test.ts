@@ -4,7 +4,7 @@ import { sha256 } from "@ghouls/core";
 import { sealsPass } from "@ghouls/engine";
 import * as z from "zod";
 import { makeRun } from "../support/factories.ts";
-import { roundOf } from "../support/passes.ts";
+import { LONG_TURN, roundOf } from "../support/passes.ts";
 import { waiting } from "../support/races.ts";
 import { SOMEBODY, testWorld } from "../support/world.ts";
 
@@ -118,7 +118,7 @@ describe("the sealing pass", () => {
       `with run as (
          insert into ghouls.runs (tenant_id, run_id, first_run_id, request_digest, workflow_name, workflow_version, workflow_digest,
            queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, created_at, started_at, finished_at)
-         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', 'd', ghouls.clock(),
+         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', ghouls.text_digest('1'), ghouls.clock(),
            ghouls.clock(), ghouls.clock()
          from (select gen_random_uuid() as id from generate_series(1, 620)) as made
          returning tenant_id, run_id, finished_at)
@@ -129,6 +129,29 @@ describe("the sealing pass", () => {
     expect(await roundOf(seals)).toEqual([["seal acme", "repaired"]]);
     expect((await chain()).map(({ records }) => records)).toEqual([500, 120]);
     expect(await db.admin("select from ghouls.terminal_records")).toHaveLength(620);
+    expect((await ledger.evidence.verify("doctor")).faults).toEqual([]);
+  });
+
+  test("compares long runs a few at a time, so that many of them hold up nobody", async () => {
+    await db.admin(
+      `with run as (
+         insert into ghouls.runs (tenant_id, run_id, first_run_id, request_digest, workflow_name, workflow_version, workflow_digest,
+           queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, created_at, started_at, finished_at, journal_length)
+         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', ghouls.text_digest('1'), t, t, t, length
+         from (select gen_random_uuid() as id, length, ghouls.clock() - interval '1 day' + nth * interval '1 second' as t
+           from unnest(array[20000, 4000, 4000, 4000, 1, 1]) with ordinality as x(length, nth)) as made
+         returning tenant_id, run_id, finished_at)
+       insert into ghouls.end_acts (tenant_id, run_id, act, ended_at, due_at)
+       select tenant_id, run_id, 'seal', finished_at, finished_at from run`,
+    );
+    const runIds = await ledger.seals.runsToSeal("acme");
+    const slices = await ledger.evidence.slices(runIds.map((runId) => ({ tenantId: "acme", runId })));
+    expect(slices.map(({ length }) => length)).toEqual([1, 2, 3]);
+    expect(slices.flat().map(({ runId }) => runId)).toEqual(runIds);
+    // A turn with little time ends after the first slice, and seals that.
+    const turn = { ...LONG_TURN, withinMs: () => 1_000 };
+    for (let round = 0; round < 3; round += 1) await roundOf(seals, { turn });
+    expect((await chain()).map(({ records }) => records)).toEqual([1, 2, 3]);
     expect((await ledger.evidence.verify("doctor")).faults).toEqual([]);
   });
 
@@ -218,7 +241,7 @@ describe("the sealing pass", () => {
       `with run as (
          insert into ghouls.runs (tenant_id, run_id, first_run_id, request_digest, workflow_name, workflow_version, workflow_digest,
            queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest, created_at, started_at, finished_at)
-         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', 'd', t, t, t
+         select 'acme', id, id, 'r', 'hello', 1, 'hello@1', 'runs', 5, 'user:ada', '{}', 'DONE', 1, '1', ghouls.text_digest('1'), t, t, t
          from (select gen_random_uuid() as id, ghouls.clock() - interval '1 day' as t from generate_series(1, 1000)) as made
          returning tenant_id, run_id, finished_at), record as (
          insert into ghouls.terminal_records (tenant_id, run_id, record_text, record_digest, written_at)
@@ -379,6 +402,20 @@ describe("verification", () => {
       expect(again.filter((fault) => String(fault["detail"]).includes(words))).toHaveLength(1);
     });
   });
+
+  test.each(["rolling", "whole"])(
+    "%s, of a seal that says it has more records than any, ends",
+    async (kind) => {
+      await sealed();
+      await db.admin("update ghouls.seals set records = 2147483647 where number = 1");
+      await (kind === "rolling" ? rolled() : ledger.evidence.verify("doctor"));
+      expect(await faults()).toMatchObject(
+        expect.arrayContaining([
+          expect.objectContaining({ subject: "seal 1", detail: "seal 1 has 3 records, not 2147483647" }),
+        ]),
+      );
+    },
+  );
 
   test("whole finds that the end of a chain was removed", async () => {
     await sealed();

@@ -208,9 +208,11 @@ describe("the terminal record", () => {
     await world.drain();
     await world.control.cancel(SOMEBODY, runId, "enough");
     expect((await world.view(runId)).status).toBe("CANCELLED");
-    // The containment pass has ended it, and the one of the endings has found what was left in the same round.
-    expect(await actsOf(runId)).toEqual(["seal"]);
-    expect(await roundOf(endings)).toEqual([]);
+    expect(await actsOf(runId)).toEqual(["checkpoints", "record", "seal"]);
+    expect(await roundOf(endings)).toEqual([
+      [`${runId} checkpoints`, "repaired"],
+      [`${runId} record`, "repaired"],
+    ]);
     expect((await recordOf(runId))?.record_text).toBe(await textNow(runId));
     expect(
       await db.admin(

@@ -255,6 +255,27 @@ describe("the run of a new fault", () => {
     expect(await judge()).toMatchObject({ goneFaults: 1, refused: { count: 0 } });
   });
 
+  test("lets the fault go where the run was cancelled in its quarantine, which stays", async () => {
+    const run = await makeRun(db);
+    await db.admin("update ghouls.deliveries set next_publication_at = null where run_id = $1", [run.runId]);
+    await judge();
+    await db.admin(
+      "update ghouls.deliveries set status = 'FENCED', fenced_at = ghouls.clock() where run_id = $1",
+      [run.runId],
+    );
+    for (const [status, finished] of [
+      ["CANCELLING", null],
+      ["CANCELLED", new Date().toISOString()],
+    ])
+      await db.admin("update ghouls.runs set status = $2, finished_at = $3 where run_id = $1", [
+        run.runId,
+        status,
+        finished,
+      ]);
+    expect(await judge()).toMatchObject({ goneFaults: 1, refused: { count: 0 } });
+    expect(await quarantineOf(run)).toContain(LOST);
+  });
+
   test("of a carried run is fenced, and its claim is still judged", async () => {
     const run = await makeRun(db, { status: "RUNNING" });
     await damage(run);

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { notDone, type StepOptions, type WorkflowContext } from "ghouls";
 import { idempotencyKeyOf, undoKeyOf, type FaultPoint } from "@ghouls/core";
@@ -98,6 +99,18 @@ describe("a run that fails", () => {
     await world.later(1);
     expect(await statusOf(runId)).toBe("FAILED");
     expect(under.trace.slice(2)).toEqual(["undo file 2: file 2 is done", "undo file 1: file 1 is done"]);
+  });
+
+  test("undoes steps that run side by side in reverse order of their calls, however late one of them comes to start", async () => {
+    under.passing = async (point, detail) => {
+      if (point === "worker.before-step" && detail === "one") await setTimeout(100);
+    };
+    const runId = await carried(async (ctx) => {
+      await Promise.all(["one", "two", "three"].map((name) => step(ctx, name)));
+      throw new Error("no");
+    });
+    await world.later(1);
+    expect([await statusOf(runId), under.trace.slice(3)]).toEqual(["FAILED", UNDONE]);
   });
 
   test("by a lost worker undoes what that may have done, once nothing of it can act", async () => {

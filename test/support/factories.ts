@@ -57,7 +57,8 @@ export async function makeRun(db: TestDatabase, options: RunOptions = {}): Promi
        workflow_digest, queue, priority, requested_by, requested_roles, status, enqueue_seq, input_text, input_digest,
        error_code, error_text, error_digest, created_at, started_at, finished_at, paused_at, paused_by, pause_reason, quarantine_reason, quarantined_at)
      values ($1, $2, $2, 'r', $3, 1, $4, 'runs', 5, 'user:ada', '{operator}', $5, $6, $7, $8,
-       $9, case when $9::text is not null then '{"code":"workflow_failed","name":"Error","message":"by a test"}' end, $9, ghouls.clock(), ghouls.clock(), case when $10 then ghouls.clock() end,
+       $9, case when $9::text is not null then '{"code":"workflow_failed","name":"Error","message":"by a test"}' end,
+       case when $9::text is not null then encode(sha256('{"code":"workflow_failed","name":"Error","message":"by a test"}'), 'hex') end, ghouls.clock(), ghouls.clock(), case when $10 then ghouls.clock() end,
        case when $11 then ghouls.clock() end, case when $11 then 'user:ada' end, case when $11 then 'by a test' end, case when $12 then 'by a test' end, case when $12 then ghouls.clock() end)`,
     [
       run.tenantId,

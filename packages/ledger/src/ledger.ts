@@ -15,6 +15,7 @@ import * as endActs from "./evidence/end-acts.ts";
 import * as retention from "./evidence/retention.ts";
 import * as rolling from "./evidence/rolling.ts";
 import * as seals from "./evidence/seals.ts";
+import * as slices from "./evidence/slices.ts";
 import * as verification from "./evidence/verification.ts";
 import * as evidence from "./hops/evidence.ts";
 import * as arms from "./waits/arms.ts";
@@ -258,6 +259,7 @@ export function openLedger(options: LedgerOptions) {
       repair: bind(database, endActs.repairEndAct),
       writeMissing: bind(database, endActs.writeMissingRecord),
       judge: bind(database, doubts.judgeRecords),
+      slices: bind(database, slices.sliceRecords),
       settleDoubt: bind(database, doubts.settleDoubt),
       /** Of all tenants. */
       verify: bind(database, verification.verifyEvidence),

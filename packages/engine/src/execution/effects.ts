@@ -19,6 +19,8 @@ export interface Effects {
   tried(call: CallId, number: number, tries: number): void;
   /** Calls with an intent of an earlier hop that has no outcome. */
   open(): readonly CallId[];
+  /** Says in the ledger that a step starts, after those that were called before it: undone is in reverse order of start. */
+  startInOrder<T>(start: () => Promise<T>): Promise<T>;
 }
 
 const NONE: KnownEffect = { openIntent: undefined, lastNumber: 0, triesUsed: 0 };
@@ -26,11 +28,18 @@ const NONE: KnownEffect = { openIntent: undefined, lastNumber: 0, triesUsed: 0 }
 /** Reads it; a first hop has none, and asks nothing. */
 export async function loadEffects(claim: ClaimedRun, deps: Pick<ExecutionDeps, "ledger">): Promise<Effects> {
   const known = claim.seq === 1 ? new Map<string, KnownEffect>() : await readEffects(claim, deps);
+  let before: Promise<unknown> = Promise.resolve();
   return {
     of: (call) => known.get(callKey(call)) ?? NONE,
     tried: (call, lastNumber, triesUsed) =>
       void known.set(callKey(call), { openIntent: undefined, lastNumber, triesUsed }),
     open: () => [...known.values()].flatMap(({ openIntent }) => openIntent ?? []),
+    startInOrder: (start) => {
+      const started = before.then(start);
+      // One that could not start is no reason for the next one not to.
+      before = started.catch(() => undefined);
+      return started;
+    },
   };
 }
 

@@ -108,8 +108,11 @@ async function stepped(step: LiveStep, deps: ExecutionDeps): Promise<OnceEnd> {
   if (!options.once && effects.of(call).openIntent !== undefined)
     return { outcome: "stops", end: notPlain(call) };
   try {
-    await deps.faults("worker.before-step", call.name);
-    const begun = await beginUndoable(step, deps);
+    const begin = async () => {
+      await deps.faults("worker.before-step", call.name);
+      return beginUndoable(step, deps);
+    };
+    const begun = await (options.undo === undefined ? begin() : effects.startInOrder(begin));
     if (begun === null) return { outcome: "stops", end: { kind: "fenced" } };
     const end = options.once
       ? await onceStep(

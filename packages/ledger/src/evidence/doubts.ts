@@ -14,31 +14,41 @@ export interface Judged extends RunKey {
   readonly fault: string | null;
   /** There is none. */
   readonly missing: boolean;
+  /** The digest that is kept with it; null where there is none. */
+  readonly digest: string | null;
   /** Whether its run is there, and has ended. */
   readonly ended: boolean;
 }
 
-/** The columns that {@link judgedOf} reads, of an ended run `x` with its `record`. */
-export const JUDGED = `ghouls.terminal_text(x.tenant_id, x.run_id) is not null as ended, record.run_id is null as missing,
-  ghouls.text_digest(record.record_text) = record.record_digest as intact,
-  record.record_text = ghouls.terminal_text(x.tenant_id, x.run_id) as agrees`;
-
+/** The text of a run is made once, and of a run at a time: of a long journal it takes a while. */
 const JUDGE = readStatement(
   "evidence.judge-records",
   `
-select x.tenant_id, x.run_id, ${JUDGED}
+select x.tenant_id, x.run_id, now.said is not null as ended, record.run_id is null as missing, record.record_digest,
+  ghouls.text_digest(record.record_text) = record.record_digest as intact, record.record_text = now.said as agrees
 from unnest($1::text[], $2::uuid[]) as x(tenant_id, run_id)
+cross join lateral (select ghouls.terminal_text(x.tenant_id, x.run_id) as said offset 0) as now
 left join ghouls.terminal_records record on record.tenant_id = x.tenant_id and record.run_id = x.run_id
 order by x.tenant_id, x.run_id`,
 );
 
+/** The fault says that its run is in quarantine for it: whoever acknowledges it is told what ends that. */
 const QUARANTINE = writeStatement(
   "evidence.quarantine",
   `
-update ghouls.runs run
-set quarantine_reason = $3, quarantined_at = ghouls.clock()
-where run.tenant_id = $1 and run.run_id = $2 and run.quarantined_at is null and run.finished_at is not null
-returning run.run_id`,
+with made as (
+  update ghouls.runs run
+  set quarantine_reason = $3, quarantined_at = ghouls.clock()
+  where run.tenant_id = $1 and run.run_id = $2 and run.quarantined_at is null and run.finished_at is not null
+  returning run.tenant_id, run.run_id
+), said as (
+  update ghouls.integrity_faults fault
+  set quarantine = 'made'
+  from made
+  where fault.check_name = $4 and coalesce(fault.tenant_id, '') = made.tenant_id and fault.subject = made.run_id::text and fault.gone_at is null
+  returning fault.fault_id
+)
+select made.run_id from made where (select count(*) from said) >= 0`,
 );
 
 /** A run that is in doubt makes room for those that are not: it is looked at again, and by itself. */
@@ -92,20 +102,24 @@ where fault.check_name = q.check_name and coalesce(fault.tenant_id, '') = q.tena
 returning fault.fault_id`,
 );
 
-/** What of the terminal records of these runs is wrong. Reads only. */
+/**
+ * What of the terminal records of these runs is wrong, in one statement: of many, or of runs that may be long, take
+ * {@link sliceRecords}. Reads only.
+ */
 export async function judgeRecords(executor: Executor, keys: readonly RunKey[]): Promise<Judged[]> {
   if (keys.length === 0) return [];
   const found = await executor.run(JUDGE, [keys.map((key) => key.tenantId), keys.map((key) => key.runId)]);
   return found.map(judgedOf);
 }
 
-export function judgedOf(row: Row): Judged {
+function judgedOf(row: Row): Judged {
   const r = rows(row);
   const [ended, missing] = [r.boolean("ended"), r.boolean("missing")];
   return {
     tenantId: r.text("tenant_id"),
     runId: r.text("run_id"),
     missing,
+    digest: r.textOrNull("record_digest"),
     ended,
     fault: faultOf(ended, missing, row["intact"] === true, row["agrees"] === true),
   };
@@ -127,17 +141,24 @@ export async function noteBadRecord(
   key: RunKey,
   detail: string,
   foundBy: string,
+  check: string = RECORD_CHECK,
 ): Promise<boolean> {
   return database.transaction("evidence.note", async (transaction) => {
     await lockRuns(transaction, [key]);
-    return note(transaction, key, detail, foundBy);
+    return note(transaction, key, detail, foundBy, check);
   });
 }
 
-async function note(executor: Executor, key: RunKey, detail: string, foundBy: string): Promise<boolean> {
-  const fault: FoundFault = { check: RECORD_CHECK, ...key, subject: key.runId, detail, foundBy };
+async function note(
+  executor: Executor,
+  key: RunKey,
+  detail: string,
+  foundBy: string,
+  check: string,
+): Promise<boolean> {
+  const fault: FoundFault = { check, ...key, subject: key.runId, detail, foundBy };
   if ((await noteFaults(executor, [fault])) === 0) return false;
-  const quarantined = await executor.run(QUARANTINE, [key.tenantId, key.runId, `evidence: ${detail}`]);
+  const quarantined = await executor.run(QUARANTINE, [key.tenantId, key.runId, `evidence: ${detail}`, check]);
   if (quarantined.length === 1) {
     const rule = "evidence disagrees: quarantine";
     await recordRepair(executor, key, { pass: "seals", rule, before: detail, after: "quarantined" });
@@ -166,7 +187,7 @@ export async function settleDoubt(
       await transaction.run(BELIEVE, [key.tenantId, key.runId]);
       return { kind: "agrees", isNew: false, detail: null };
     }
-    const isNew = await note(transaction, key, fault, foundBy);
+    const isNew = await note(transaction, key, fault, foundBy, RECORD_CHECK);
     await transaction.run(DOUBT, [key.tenantId, key.runId]);
     await transaction.run(DOUBT_LATER, [key.tenantId, key.runId]);
     return { kind: "in doubt", isNew, detail: fault };

@@ -1,10 +1,15 @@
 import type { Executor } from "../connection/database.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
-import { JUDGED, judgedOf, type Judged } from "./doubts.ts";
+import { BODY_CHECK } from "./bodies.ts";
+import { RECORD_CHECK, type Judged } from "./doubts.ts";
+import { judgeAllRecords } from "./slices.ts";
 
 /** The check that a seal is what it was, and follows the one before it. */
 export const SEAL_CHECK = "seals are an unbroken chain";
+
+/** What the reconciler and `ghouls doctor --full` say of evidence; a judgement at a start looks at none of it. */
+export const EVIDENCE_CHECKS: readonly string[] = [RECORD_CHECK, BODY_CHECK, SEAL_CHECK];
 
 /** One seal of a tenant. */
 export interface SealKey {
@@ -47,16 +52,13 @@ where s.tenant_id = $1 and s.number = $2::integer`,
 );
 
 const MEMBERS = readStatement(
-  "seals.verify-members",
+  "seals.members",
   `
-select x.tenant_id, x.run_id, record.record_digest = x.record_digest as sealed, ${JUDGED}
-from (
-  select s.tenant_id, m.run_id, m.record_digest, m.place
-  from ghouls.seals s
-  cross join lateral ghouls.seal_members(s.members_text) as m
-  where s.tenant_id = $1 and s.number = $2::integer and m.place between $3::integer and $4::integer) as x
-left join ghouls.terminal_records record on record.tenant_id = x.tenant_id and record.run_id = x.run_id
-order by x.place`,
+select m.run_id, m.record_digest
+from ghouls.seals s
+cross join lateral ghouls.seal_members(s.members_text) as m
+where s.tenant_id = $1 and s.number = $2::integer
+order by m.place`,
 );
 
 const POSITION = readStatement(
@@ -74,9 +76,6 @@ where c.name = 'rolling' and c.tenant_id is not distinct from $1 and c.number is
 returning c.name`,
 );
 
-/** Records of one statement of a check. */
-const SLICE = 100;
-
 /** The seal behind another one, over all tenants; the first of all behind nothing. */
 export async function readSealAfter(executor: Executor, after: SealKey | null): Promise<SealKey | null> {
   const [row] = await executor.run(AFTER, [after?.tenantId ?? "", after?.number ?? 0]);
@@ -91,16 +90,17 @@ export async function verifySeal(executor: Executor, key: SealKey): Promise<Veri
   if (row === undefined) return null;
   const r = rows(row);
   const records = r.number("records");
-  const members: Judged[] = [];
-  for (let place = 1; place <= records; place += SLICE) {
-    const found = await executor.run(MEMBERS, [tenantId, number, place, place + SLICE - 1]);
-    for (const member of found) {
-      const judged = judgedOf(member);
-      const other = judged.fault === null && member["sealed"] !== true;
-      const fault = other ? "its terminal record was rewritten after it had been sealed" : judged.fault;
-      members.push({ ...judged, fault: fault === null ? null : `${fault} (seal ${number})` });
-    }
-  }
+  const lines = (await executor.run(MEMBERS, [tenantId, number])).map((line) => rows(line));
+  const sealed = new Map(lines.map((line) => [line.text("run_id"), line.text("record_digest")]));
+  const judged = await judgeAllRecords(
+    executor,
+    [...sealed.keys()].map((runId) => ({ tenantId, runId })),
+  );
+  const members = judged.map((one): Judged => {
+    const other = one.fault === null && one.digest !== sealed.get(one.runId);
+    const fault = other ? "its terminal record was rewritten after it had been sealed" : one.fault;
+    return { ...one, fault: fault === null ? null : `${fault} (seal ${number})` };
+  });
   return { ...key, records, members, fault: faultOf(number, records, row, r.number("members")) };
 }
 

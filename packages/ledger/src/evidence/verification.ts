@@ -2,8 +2,10 @@ import type { Database, Executor, Row } from "../connection/database.ts";
 import { noteFaults, type FoundFault } from "../integrity/faults.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
-import { JUDGED, RECORD_CHECK, faultsGone, judgedOf, noteBadRecord } from "./doubts.ts";
+import { BODY_CHECK, bodiesLook, verifyBodies, verifyResults, type BadBody } from "./bodies.ts";
+import { RECORD_CHECK, faultsGone, noteBadRecord } from "./doubts.ts";
 import { readSealAfter, SEAL_CHECK, verifySeal, type SealKey, type VerifiedSeal } from "./seal-checks.ts";
+import { judgeAllRecords } from "./slices.ts";
 
 /** What a look at all evidence found. */
 export interface EvidenceReport {
@@ -17,20 +19,17 @@ export interface EvidenceReport {
   readonly faults: readonly FoundFault[];
 }
 
+/** Whether a run is sealed is read before its record is: one that is sealed has one. */
 const RUNS = readStatement(
   "evidence.verify-runs",
   `
-select x.tenant_id, x.run_id, x.finished_at is not null as is_ended, ${JUDGED}, exists (
+select run.tenant_id, run.run_id, run.finished_at is not null as is_ended, exists (
     select from ghouls.end_acts e
-    where e.tenant_id = x.tenant_id and e.run_id = x.run_id and e.act in ('seal', 'doubt')) as unsealed
-from (
-  select run.tenant_id, run.run_id, run.finished_at
-  from ghouls.runs run
-  where (run.tenant_id, run.run_id) > ($1, $2::uuid)
-  order by run.tenant_id, run.run_id
-  limit $3) as x
-left join ghouls.terminal_records record on record.tenant_id = x.tenant_id and record.run_id = x.run_id
-order by x.tenant_id, x.run_id`,
+    where e.tenant_id = run.tenant_id and e.run_id = run.run_id and e.act in ('seal', 'doubt')) as unsealed
+from ghouls.runs run
+where (run.tenant_id, run.run_id) > ($1, $2::uuid)
+order by run.tenant_id, run.run_id
+limit $3`,
 );
 
 const TENANT_AFTER = readStatement(
@@ -54,7 +53,7 @@ const PAGE = 200;
 
 /**
  * Looks at all evidence of all tenants (design.md §3, Evidence), page by page, so that no statement is long: every record
- * against its digest and its run, every seal against its digest, its chain and its records, and whether every sealed run is
+ * against its digest and its run, every stored body of an ended run against its digest, every seal against its digest, its chain and its records, and whether every sealed run is
  * in a seal. What is wrong is noted, its run quarantined where that is news, and nothing is overwritten.
  */
 export async function verifyEvidence(database: Database, foundBy: string): Promise<EvidenceReport> {
@@ -63,12 +62,15 @@ export async function verifyEvidence(database: Database, foundBy: string): Promi
     const key = JSON.stringify([fault.check, fault.tenantId, fault.subject]);
     if (faults.has(key)) return;
     faults.set(key, fault);
-    const { tenantId, runId, detail } = fault;
+    const { check, tenantId, runId, detail } = fault;
     if (runId !== null && tenantId !== null)
-      await noteBadRecord(database, { tenantId, runId }, detail, foundBy);
+      await noteBadRecord(database, { tenantId, runId }, detail, foundBy, check);
     else await noteFaults(database, [fault]);
   };
+  const bodies = await bodiesLook(database);
   const walked = await walkRuns(database, foundBy, keep);
+  for await (const one of verifyResults(database)) await keep(bodyFaultOf(one, foundBy));
+  await bodies.end();
   let seals = 0;
   for (let at = await readSealAfter(database, null); at !== null; at = await readSealAfter(database, at)) {
     const verified = await verifySeal(database, at);
@@ -94,20 +96,26 @@ async function walkRuns(
   let after: [string, string] = ["", "00000000-0000-0000-0000-000000000000"];
   for (;;) {
     const page: Row[] = await database.run(RUNS, [...after, PAGE]);
-    const good: { tenantId: string; subject: string }[] = [];
-    for (const row of page) {
+    const unsealed = new Map<string, boolean>();
+    const ended = page.flatMap((row) => {
       const r = rows(row);
       after = [r.text("tenant_id"), r.text("run_id")];
-      if (!r.boolean("is_ended")) continue;
-      const [judged, unsealed] = [judgedOf(row), r.boolean("unsealed")];
+      const [tenantId, runId] = after;
+      unsealed.set(runId, r.boolean("unsealed"));
+      return r.boolean("is_ended") ? [{ tenantId, runId }] : [];
+    });
+    for (const one of await verifyBodies(database, ended)) await keep(bodyFaultOf(one, foundBy));
+    const good: { tenantId: string; subject: string }[] = [];
+    for (const judged of await judgeAllRecords(database, ended)) {
       const { tenantId, runId } = judged;
+      const isUnsealed = unsealed.get(runId) === true;
       runs += 1;
       if (!judged.missing) records += 1;
-      if (unsealed) pending += 1;
+      if (isUnsealed) pending += 1;
       // Of one that is sealed the seal says more: it knows what the record was.
-      if (judged.fault === null && unsealed) good.push({ tenantId, subject: runId });
+      if (judged.fault === null && isUnsealed) good.push({ tenantId, subject: runId });
       else if (judged.fault === null) continue;
-      else if (!judged.missing || !unsealed) await keep(faultOf(judged, judged.fault, foundBy));
+      else if (!judged.missing || !isUnsealed) await keep(faultOf(judged, judged.fault, foundBy));
     }
     await faultsGone(database, RECORD_CHECK, good);
     if (page.length < PAGE) return { runs, records, pending };
@@ -167,6 +175,10 @@ function faultOf(
   foundBy: string,
 ): FoundFault {
   return { check: RECORD_CHECK, tenantId, runId, subject: runId, detail, foundBy };
+}
+
+function bodyFaultOf({ tenantId, runId, detail }: BadBody, foundBy: string): FoundFault {
+  return { check: BODY_CHECK, tenantId, runId, subject: runId, detail, foundBy };
 }
 
 /** Says that what was wrong with a seal, or with records of it, is gone where it is. */

@@ -3,7 +3,10 @@ import { CHECKS, type ViewCheck } from "../schema/doctor.ts";
 import { rows } from "../sql/rows.ts";
 import { writeStatement, type Statement } from "../sql/statement.ts";
 
-/** Those whose view leaves out what is in quarantine: that proves nothing of a fault that was found before. */
+/**
+ * Those whose view leaves out what is in quarantine: that proves nothing of a fault that was found before, while its run is
+ * open. What they leave out does not concern one that has ended.
+ */
 const LEAVES_OUT_QUARANTINED: readonly string[] = [
   "doctor_pending_deliveries",
   "doctor_endings",
@@ -30,7 +33,8 @@ function judging({ view }: ViewCheck): Statement {
   const unmasked = LEAVES_OUT_QUARANTINED.includes(view)
     ? `
       and not exists (
-        select from ghouls.runs run where run.tenant_id = f.tenant_id and run.run_id = f.run_id and run.quarantined_at is not null)`
+        select from ghouls.runs run where run.tenant_id = f.tenant_id and run.run_id = f.run_id and run.quarantined_at is not null
+          and run.finished_at is null)`
     : "";
   return writeStatement(
     `integrity.judge-${view.replace("doctor_", "").replaceAll("_", "-")}`,

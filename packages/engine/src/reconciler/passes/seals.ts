@@ -4,14 +4,12 @@ import { LEFT, REPAIRED, type Outcome, type Pass, type Turn } from "../pass.ts";
 
 export interface SealsOptions {
   readonly ledger: Pick<Ledger, "seals"> & {
-    readonly evidence: Pick<Ledger["evidence"], "judge" | "writeMissing" | "settleDoubt">;
+    readonly evidence: Pick<Ledger["evidence"], "judge" | "slices" | "writeMissing" | "settleDoubt">;
   };
   readonly faults: FaultInjector;
   readonly log: Logger;
 }
 
-/** Records that are compared with their runs in one statement. */
-const SLICE = 100;
 /** What is left of a turn for the seal itself, in milliseconds. */
 const SEAL_RESERVE_MS = 3_000;
 
@@ -80,10 +78,10 @@ async function judge(
   const { ledger } = options;
   const good: string[] = [];
   let doubted = 0;
-  for (let at = 0; at < runIds.length; at += SLICE) {
+  const slices = await ledger.evidence.slices(runIds.map((runId) => ({ tenantId, runId })));
+  for (const [nth, keys] of slices.entries()) {
     // At least one slice comes of every turn.
-    if (at > 0 && turn.withinMs() < SEAL_RESERVE_MS) break;
-    const keys = runIds.slice(at, at + SLICE).map((runId) => ({ tenantId, runId }));
+    if (nth > 0 && turn.withinMs() < SEAL_RESERVE_MS) break;
     for (const { runId, fault, missing, ended } of await ledger.evidence.judge(keys)) {
       if (fault !== null && missing && ended) await ledger.evidence.writeMissing({ tenantId, runId });
       else if (fault !== null) {
