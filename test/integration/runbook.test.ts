@@ -17,7 +17,7 @@ import {
   STRANDED_CHECK,
 } from "@ghouls/core";
 import { planDeployment } from "@ghouls/functions";
-import { DOCTOR_CHECKS, REDRIVE_REFUSALS } from "@ghouls/ledger";
+import { DOCTOR_CHECKS, EVIDENCE_CHECKS, REDRIVE_REFUSALS } from "@ghouls/ledger";
 import { createFetch, defineConfig, workflow } from "ghouls";
 import { processIo } from "../../packages/cli/src/io.ts";
 import { run } from "../../packages/cli/src/program.ts";
@@ -51,7 +51,7 @@ const EDGE_CODES = ["unsupported_media_type", "method_not_allowed"];
 
 describe("every code has an entry, and every entry a code:", () => {
   test.each<[string, readonly string[], readonly string[]]>([
-    ["doctor checks", codesOf("Doctor"), [...DOCTOR_CHECKS, STRANDED_CHECK]],
+    ["doctor checks", codesOf("Doctor"), [...DOCTOR_CHECKS, ...EVIDENCE_CHECKS, STRANDED_CHECK]],
     ["attention", entriesOf("Attention"), ATTENTION_REASONS],
     ["quarantine", codesOf("Quarantine"), Object.keys(QUARANTINE_REASONS)],
     ["failures", codesOf("A run has failed"), RUN_FAILURE_CODES],
@@ -103,7 +103,11 @@ describe("every code has an entry, and every entry a code:", () => {
         template.replaceAll("${name}", "checkpoint 3").replaceAll(/\$\{[^}]+\}/g, "x"),
       );
     expect(thrown.length).toBeGreaterThanOrEqual(8);
-    const kept = [...thrown, "integrity: journals are as long as their runs say"];
+    const kept = [
+      ...thrown,
+      "integrity: journals are as long as their runs say",
+      "evidence: its terminal record was altered: its text disagrees with its digest",
+    ];
     const reasonsOf = (one: string) =>
       Object.entries(QUARANTINE_REASONS)
         .filter(([, pattern]) => pattern.test(one))

@@ -43,8 +43,10 @@ export function attentionText(reason: AttentionReason, what: string): AttentionT
 export const QUARANTINE_REASONS = {
   /** A judgement has found a fault of the run. */
   integrity: /^integrity: /,
+  /** What was kept of an ended run disagrees with it. */
+  evidence: /^evidence: /,
   /** A text disagrees with the digest that was kept of it. */
-  digest: / disagrees with its digest$/,
+  digest: /^(?!evidence: ).* disagrees with its digest$/s,
   /** The journal is shorter or longer than its run says, or has a hole. */
   journal:
     /^(?:the journal has .+ entries, the run says |journal entry .+ is missing$|the result of journal entry .+ is gone$)/,
