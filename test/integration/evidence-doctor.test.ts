@@ -55,7 +55,8 @@ test("names the run of what was altered, keeps the fault, and is 1", async () =>
   await db.admin("update ghouls.terminal_records set record_text = '{}' where run_id = $1", [runId]);
   const full = await doctor("--full");
   expect(full.code).toBe(1);
-  expect(full.out).toContain("1 FAULTS\n");
+  expect(full.out).toContain("1 FAULT\n");
+  expect(full.out).toContain("What to do about each: `ghouls doctor --strict` has its id.\n");
   expect(full.out).toContain(`acme, run ${runId}: its terminal record was altered`);
   expect(await db.admin("select run_id, found_by from ghouls.integrity_faults")).toEqual([
     { run_id: runId, found_by: "doctor" },

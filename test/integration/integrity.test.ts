@@ -59,7 +59,7 @@ describe("a judgement", () => {
       "QUEUED     3        2       0",
       "DONE       1        1       0",
       "",
-      "judged: 13 checks; runs without their code were not judged: no configuration was named",
+      "judged: 13 checks; runs without their code were not looked for",
       "repaired: 0 terminal records written",
       "found: 0 new, 0 gone; 0 runs quarantined",
       "acknowledged: 0",

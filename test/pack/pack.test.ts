@@ -86,6 +86,11 @@ describe("a published package", () => {
     expect(bringing("fauxqs")).toEqual(["@ghouls/local"]);
   });
 
+  it("takes the API of OpenTelemetry that an older SDK takes too, so that both find one copy", () => {
+    const ranges = packages.flatMap(({ manifest }) => manifest.dependencies?.["@opentelemetry/api"] ?? []);
+    expect(ranges).toEqual(["^1.9.0", "^1.9.0"]);
+  });
+
   it("holds the programs that @ghouls/local starts by their path, and a command that can be executed", () => {
     const filesOf = (name: string) => packages.find((one) => one.name === name)?.files ?? [];
     const programs = globSync("*.ts", { cwd: join(ROOT, "packages/local/src/process") });

@@ -11,6 +11,8 @@ const DevFile = z.object({
   databaseUrl: z.string().optional(),
   migrationUrl: z.string().optional(),
   databaseSchema: z.string().default("ghouls"),
+  /** What the host has started, with itself. */
+  processes: z.array(z.object({ role: z.string(), pid: z.int().positive() })).default([]),
   /** Digests of what runs, by `<name>@<version>`. */
   code: z.object({ workflows: z.record(z.string(), z.string()) }).optional(),
   /** What the check of replays has found. */
@@ -47,6 +49,23 @@ export async function readDevFile(io: Io, dataDir: string): Promise<DevFile | un
       `${path} is not a file that \`ghouls dev\` wrote`,
       "Delete it and start `ghouls dev` again.",
     );
+  }
+}
+
+/**
+ * Whether a dev.json is left of a host that was killed, whose own database ended with it. A database that the host was given
+ * goes on.
+ */
+export function isLeftBehind({ processes }: DevFile): boolean {
+  const host = processes.find(({ role }) => role === "host");
+  return host !== undefined && processes.some(({ role }) => role === "postgres") && !isRunning(host.pid);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 

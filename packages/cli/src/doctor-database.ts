@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { namedDatabase } from "./database.ts";
-import { isNoFile, readDevFile } from "./dev-file.ts";
+import { isLeftBehind, isNoFile, readDevFile } from "./dev-file.ts";
 import { usageError } from "./failure.ts";
 import type { DatabaseConnection, Io } from "./io.ts";
 import { loadLocalHost } from "./local-host.ts";
@@ -33,14 +33,15 @@ export async function openDoctorDatabase(
     };
   }
   throw usageError(
-    "no database is named",
-    "Start `ghouls dev` in this folder, give --database-url or set DATABASE_URL.",
+    `no database is named, and there is none of \`ghouls dev\` in ${folder}`,
+    "Start `ghouls dev` in this folder, name its data folder with --data-dir, give --database-url or set DATABASE_URL.",
   );
 }
 
 async function runningDatabase(io: Io, dataDir: string): Promise<DatabaseConnection | undefined> {
-  const connectionString = (await readDevFile(io, dataDir))?.databaseUrl;
-  return connectionString === undefined ? undefined : { connectionString };
+  const dev = await readDevFile(io, dataDir);
+  if (dev?.databaseUrl === undefined || isLeftBehind(dev)) return undefined;
+  return { connectionString: dev.databaseUrl };
 }
 
 async function isThere(path: string): Promise<boolean> {

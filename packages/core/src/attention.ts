@@ -46,7 +46,7 @@ export const QUARANTINE_REASONS = {
   /** The terminal record of the ended run disagrees with it, or with its seal. */
   evidence: /^evidence: /,
   /** A text disagrees with the digest that was kept of it. */
-  digest: /^(?!evidence: ).* disagrees with its digest$/,
+  digest: /^(?!evidence: ).* disagrees with its digest$/s,
   /** The journal is shorter or longer than its run says, or has a hole. */
   journal:
     /^(?:the journal has .+ entries, the run says |journal entry .+ is missing$|the result of journal entry .+ is gone$)/,

@@ -81,7 +81,7 @@ export function judgementSummary(judged: Judgement): string[] {
   return [
     ...rows.map((row) => line(row).join("  ").trimEnd()),
     "",
-    `judged: ${checks} checks; ${judged.strandedJudged ? "every open run was looked for in this build" : "runs without their code were not judged: no configuration was named"}`,
+    `judged: ${checks} checks; ${judged.strandedJudged ? "every open run was looked for in this build" : "runs without their code were not looked for"}`,
     `repaired: ${count(repaired, "terminal record")} written`,
     `found: ${newFaults} new, ${goneFaults} gone; ${count(quarantined, "run")} quarantined`,
     `acknowledged: ${acknowledged.count}`,

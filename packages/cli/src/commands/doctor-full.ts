@@ -23,8 +23,10 @@ export async function verifyAll(ledger: FullLedger): Promise<FullLook> {
     const what = runId === null ? subject : `run ${runId}`;
     return `  ${printable(`${tenantId ?? "the deployment"}, ${what}: ${detail} (${check})`)}\n`;
   });
-  const verdict = faults.length === 0 ? "they agree" : `${faults.length} FAULTS`;
+  const verdict =
+    faults.length === 0 ? "they agree" : `${faults.length} ${faults.length === 1 ? "FAULT" : "FAULTS"}`;
   const open = pending === 0 ? "" : `, ${pending} of them not sealed yet`;
   const text = `\nEvidence: ${runs} ended runs with ${records} records${open}, ${seals} seals: ${verdict}\n`;
-  return { ok: faults.length === 0, evidence, text: text + lines.join("") };
+  const next = faults.length === 0 ? "" : "What to do about each: `ghouls doctor --strict` has its id.\n";
+  return { ok: faults.length === 0, evidence, text: text + lines.join("") + next };
 }

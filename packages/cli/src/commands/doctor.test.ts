@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { GhoulsError, type IntegrityFault, type Judgement } from "@ghouls/core";
 import { AT, folder, ghouls } from "../fakes.support.ts";
@@ -79,7 +80,7 @@ describe("doctor --strict", () => {
     expect(outcome.out).toBe(`STATUS  RUNS  CHECKED  FAULTY
 QUEUED     2        1       1
 
-judged: 13 checks; runs without their code were not judged: no configuration was named
+judged: 13 checks; runs without their code were not looked for
 repaired: 0 terminal records written
 found: 0 new, 0 gone; 0 runs quarantined
 acknowledged: 0
@@ -227,6 +228,26 @@ describe("where no host runs", () => {
     expect(closed).toBe(2);
   });
 
+  it.each([
+    ["a host that was killed", 0, ["host", "postgres"], "stopped"],
+    ["a host that runs", process.pid, ["host", "postgres"], "running"],
+    ["a killed host that was given its database", 0, ["host"], "running"],
+  ])("with the dev.json of %s (%i) looks into the right one", async (_what, pid, roles, which) => {
+    const gone = spawnSync(process.execPath, ["--version"]).pid;
+    const processes = roles.map((role) => ({ role, pid: pid === 0 ? gone : pid }));
+    const cwd = await folder({
+      ".ghouls/postgres/PG_VERSION": "18",
+      ".ghouls/dev.json": JSON.stringify({ apiUrl: "http://127.0.0.1:9", databaseUrl: "running", processes }),
+    });
+    const stoppedDatabase = { connectionString: "stopped", close: () => Promise.resolve() };
+    const loadLocal = () =>
+      Promise.resolve({
+        runDev: () => Promise.reject(new Error("this test did not expect a host")),
+        openStoppedDatabase: () => Promise.resolve(stoppedDatabase),
+      });
+    expect((await doctor(["--strict"], {}, { env: {}, cwd, loadLocal })).asked[0]).toBe(which);
+  });
+
   it("says why it cannot, and what is missing", async () => {
     const cwd = await stopped();
     const busy = new GhoulsError("configuration_invalid", "another host uses the data folder", {
@@ -242,7 +263,7 @@ describe("where no host runs", () => {
     );
     const none = await doctor(["--strict"], {}, { env: {}, cwd: await folder() });
     expect(none).toMatchObject({ code: 2, asked: [] });
-    expect(none.err).toContain("no database is named");
+    expect(none.err).toContain("no database is named, and there is none of `ghouls dev` in /");
     expect(await doctor(["--strict", "--data-dir", "a".repeat(5_000)], {}, { env: {}, cwd })).toMatchObject({
       code: 1,
     });

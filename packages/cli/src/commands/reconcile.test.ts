@@ -70,6 +70,15 @@ describe("reconcile", () => {
     expect(server.asked.map(({ body }) => body)).toEqual([{ dryRun: true }]);
   });
 
+  it("with --dry-run says that nothing is due", async () => {
+    const passes = [{ ...NOTHING, pass: "timers", did: "looked" }];
+    const server = await api({ [PATH]: { dryRun: true, passes } });
+    const outcome = await ghouls(["reconcile", "--dry-run"], { env: server.env });
+    expect(outcome).toEqual({ code: 0, out: "PASS  RULE  RUN  BEFORE\n", err: "Nothing is due.\n" });
+    const failed = await api({ [PATH]: { dryRun: true, passes: [{ ...passes[0], error: "Error: cut" }] } });
+    expect((await ghouls(["reconcile", "--dry-run"], { env: failed.env })).err).toBe("timers: Error: cut\n");
+  });
+
   it("does not know a pass that there is none of", async () => {
     const outcome = await ghouls(["reconcile", "--pass", "sweeping"]);
     expect(outcome.code).toBe(2);
@@ -130,6 +139,12 @@ describe("reconcile --status", () => {
     expect(lines[9]).toBe(`${AT}  timers  ${RUN_ID}  resume  A       B`);
     const json = await ghouls(["reconcile", "--status", "--json"], { env: server.env });
     expect(JSON.parse(json.out)).toEqual(state);
+  });
+
+  it.each([[["--dry-run"]], [["--pass", "timers"]]])("takes nothing beside it: %j", async (flags) => {
+    const outcome = await ghouls(["reconcile", "--status", ...flags]);
+    expect(outcome).toMatchObject({ code: 2, out: "" });
+    expect(outcome.err).toContain("Leave --dry-run and --pass out.");
   });
 
   it("shows no more than there is", async () => {

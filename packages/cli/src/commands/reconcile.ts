@@ -2,7 +2,7 @@ import { PASSES, type PassName, type wire } from "@ghouls/core";
 import { Option, type Command } from "commander";
 import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
-import { EXIT } from "../failure.ts";
+import { EXIT, usageError } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { jsonText, printable, table } from "../printable.ts";
 
@@ -17,16 +17,20 @@ export function addReconcile(program: Command, context: Context): void {
   const command = withApi(program.command("reconcile"))
     .description(
       "run passes of the reconciler now, in every tenant; the token needs the permission deployment:reconcile. Passes that ask " +
-        "services or decision sources are left to the reconciler's next invocation. Exit code 1 where a pass or an owner failed",
+        "services, decision sources or queues of dead letters are left to the reconciler's next invocation. Exit code 1 where a pass or an owner failed",
     )
     .option("--dry-run", "say what would be done, a line each, and do nothing")
     .addOption(new Option("--pass <name...>", "only these passes").choices(PASSES))
     .option("--status", "show how far the passes have come, what stands aside, and the newest repairs");
   const options = () => command.opts<ReconcileOptions>();
   command.action(
-    act(context, options, () =>
-      options().status === true ? status(context.io, options()) : reconcile(context.io, options()),
-    ),
+    act(context, options, () => {
+      const { status: only, dryRun, pass } = options();
+      if (only !== true) return reconcile(context.io, options());
+      if (dryRun === true || pass !== undefined)
+        throw usageError("--status only shows, and all passes", "Leave --dry-run and --pass out.");
+      return status(context.io, options());
+    }),
   );
 }
 
@@ -69,6 +73,7 @@ function tellFindings(io: Io, { passes }: wire.PassesRun): void {
     findings.map(({ rule, runId, owner, before }) => [pass, rule, runId ?? owner, before]),
   );
   io.out(table(["PASS", "RULE", "RUN", "BEFORE"], rows));
+  if (rows.length === 0 && passes.every(({ error }) => error === null)) io.err("Nothing is due.\n");
   const more = passes.filter((one) => one.more && one.error === null).map(({ pass }) => pass);
   if (more.length > 0) io.err(`There is more of: ${more.join(", ")}\n`);
 }

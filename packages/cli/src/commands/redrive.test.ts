@@ -48,6 +48,14 @@ describe("redrive", () => {
     );
   });
 
+  it.each([
+    [1, "keeps 1 finished call, and goes on at its end\n"],
+    [0, "keeps 0 finished calls, and begins anew\n"],
+  ])("counts: %i", async (kept, err) => {
+    const server = await api({ [PATH]: { ...ANSWER, kept, from: null } });
+    expect(await ghouls(["redrive", RUN_ID], { env: server.env })).toMatchObject({ code: 0, err });
+  });
+
   it("that is refused fails with its name and the fix", async () => {
     const refused = {
       type: "urn:ghouls:problem:not_redrivable",

@@ -24,8 +24,10 @@ export function addRedrive(program: Command, context: Context): void {
       else {
         context.io.out(`${runId}\n`);
         const before = `redriven before: it is ${status}`;
-        const where = from === null ? "at its end" : `with ${from.kind} "${printable(from.name)}"`;
-        context.io.err(`${created ? `keeps ${kept} finished calls, and goes on ${where}` : before}\n`);
+        const end = kept === 0 ? "begins anew" : "goes on at its end";
+        const where = from === null ? end : `goes on with ${from.kind} "${printable(from.name)}"`;
+        const calls = kept === 1 ? "1 finished call" : `${kept} finished calls`;
+        context.io.err(`${created ? `keeps ${calls}, and ${where}` : before}\n`);
       }
       return EXIT.ok;
     }),

@@ -215,6 +215,19 @@ describe("show", () => {
     ]);
   });
 
+  it.each([
+    [null, "lets it go on"],
+    [AT, "ends the quarantine; its status stays"],
+  ])("says of one in quarantine that has ended at %s what clear does", async (finishedAt, what) => {
+    const quarantine = { reason: "evidence: it was altered", at: AT };
+    const { env } = await api({
+      [`GET /v1/runs/${RUN_ID}`]: { ...VIEW, quarantine, finishedAt },
+      [`GET /v1/runs/${RUN_ID}/timeline`]: { runId: RUN_ID, status: "DONE", entries: [] },
+    });
+    const { out } = await ghouls(["show", RUN_ID], { env });
+    expect(out).toContain(`to do       correct the cause, then \`npx ghouls clear\` ${what}\n`);
+  });
+
   it("prints the run and every kind of entry in words", async () => {
     const { env } = await api({
       [`GET /v1/runs/${RUN_ID}`]: VIEW,

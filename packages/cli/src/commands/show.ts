@@ -97,6 +97,11 @@ function describeNotices(notices: readonly { readonly message: string; readonly 
   return `\nNot deterministic\n${[...new Set(lines)].join("")}`;
 }
 
+function quarantineFix({ finishedAt }: wire.RunView): string {
+  const what = finishedAt === null ? "lets it go on" : "ends the quarantine; its status stays";
+  return `correct the cause, then \`npx ghouls clear\` ${what}`;
+}
+
 function describeRun(run: wire.RunView): string {
   const { workflow, error } = run;
   const facts: readonly Fact[] = [
@@ -114,7 +119,7 @@ function describeRun(run: wire.RunView): string {
     ["steps", String(run.steps)],
     ["attention", run.attention === null ? null : `${run.attention.reason}, since ${run.attention.at}`],
     ["quarantine", run.quarantine === null ? null : `${run.quarantine.reason}, since ${run.quarantine.at}`],
-    ["to do", run.quarantine === null ? null : "correct the cause, then `npx ghouls clear` lets it go on"],
+    ["to do", run.quarantine === null ? null : quarantineFix(run)],
     ...run.pauses.map((pause): Fact => ["paused", heldBy(pause)]),
     ["deadline", run.deadlineAt],
     ["created", run.createdAt],
