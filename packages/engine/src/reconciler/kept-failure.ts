@@ -1,4 +1,5 @@
 import { sha256, type Codec, type Logger, type RunFailure, errorInLog } from "@ghouls/core";
+import { answerWithin } from "../patience.ts";
 
 /** Why a run ends, as the ledger keeps it. */
 export interface KeptFailure {
@@ -8,15 +9,17 @@ export interface KeptFailure {
 
 /**
  * Passes a failure through the codec. Undefined where that fails: then the owner is kept back for the next pass, and no
- * other is.
+ * other is. Undefined too where it takes longer than `withinMs`: others of its batch have their turn with it.
  */
 export async function keptFailure(
   { tenantId, runId }: { readonly tenantId: string; readonly runId: string },
   failure: RunFailure,
   { codec, log }: { readonly codec: Codec; readonly log: Logger },
+  withinMs?: number,
 ): Promise<KeptFailure | undefined> {
   try {
-    const errorText = await codec.encode(JSON.stringify(failure), { tenantId, runId, kind: "error" });
+    const encoding = codec.encode(JSON.stringify(failure), { tenantId, runId, kind: "error" });
+    const errorText = await (withinMs === undefined ? encoding : answerWithin(encoding, withinMs));
     return { errorText, errorDigest: sha256(errorText) };
   } catch (error) {
     log.error("the codec could not write why a run ends; the next pass tries", {
@@ -27,3 +30,7 @@ export async function keptFailure(
     return undefined;
   }
 }
+
+/** Of a batch's turn, what its codec may take: the rest is for what is written. */
+export const encodingMs = ({ withinMs }: { readonly withinMs: () => number }): number =>
+  Math.max(0, withinMs() / 2);

@@ -1,7 +1,7 @@
 import type { Codec, FaultInjector, Logger, RunFailure } from "@ghouls/core";
 import type { ExpiredHold, Ledger } from "@ghouls/ledger";
-import { keptFailure } from "../kept-failure.ts";
-import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass } from "../pass.ts";
+import { encodingMs, keptFailure } from "../kept-failure.ts";
+import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass, type Turn } from "../pass.ts";
 
 export interface HoldsOptions {
   readonly ledger: Pick<Ledger, "deliveries">;
@@ -28,12 +28,13 @@ export function holdsPass(options: HoldsOptions): Pass<Due> {
       rule: "its hold has expired: end it",
       before: `QUEUED, held until ${expiredAt.toISOString()}`,
     }),
-    repair: (due) => expire(due),
+    repair: expire,
   };
 
-  const expire = async (due: readonly Due[]): Promise<Outcome[]> => {
+  async function expire(due: readonly Due[], turn: Turn): Promise<Outcome[]> {
     const { faults, log } = options;
-    const kept = await Promise.all(due.map((hold) => keptFailure(hold, failureOf(hold), options)));
+    const withinMs = encodingMs(turn);
+    const kept = await Promise.all(due.map((hold) => keptFailure(hold, failureOf(hold), options, withinMs)));
     const holds = due.flatMap((hold, index) => {
       const failure = kept[index];
       return failure === undefined ? [] : [{ ...hold, ...failure, repair: noteOf(pass, hold) }];
@@ -47,7 +48,7 @@ export function holdsPass(options: HoldsOptions): Pass<Due> {
         return { kind: "failed", reason: "the codec could not write why it ends" };
       return done.has(runId) ? REPAIRED : LEFT;
     });
-  };
+  }
   return pass;
 }
 

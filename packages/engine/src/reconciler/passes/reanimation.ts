@@ -1,7 +1,7 @@
 import type { Codec, FaultInjector, Logger, Metrics, RunFailure } from "@ghouls/core";
 import type { JudgedLoss, LapsedClaim, Ledger, RepairNote } from "@ghouls/ledger";
 import type { Publisher } from "../../admission/publisher.ts";
-import { keptFailure, type KeptFailure } from "../kept-failure.ts";
+import { encodingMs, keptFailure, type KeptFailure } from "../kept-failure.ts";
 import { LEFT, REPAIRED, noteOf, ownedBy, type Outcome, type Owner, type Pass } from "../pass.ts";
 
 export interface ReanimationOptions {
@@ -36,9 +36,9 @@ export function reanimationPass(options: ReanimationOptions & { readonly pageSiz
       rule: "the lease of its claim has lapsed: judge the loss",
       before: `${runStatus}, delivery ${seq} claimed by ${worker}, losses ${losses}`,
     }),
-    repair: async (due) => {
+    repair: async (due, turn) => {
       const claims = due.map((claim) => ({ ...claim, repair: noteOf(pass, claim) }));
-      const { judged, unwritten } = await judge(claims, options);
+      const { judged, unwritten } = await judge(claims, options, encodingMs(turn));
       const done = new Set(judged.map(({ runId }) => runId));
       return due.map(({ runId }): Outcome => {
         if (unwritten.has(runId)) return { kind: "failed", reason: "the codec could not write why it ends" };
@@ -61,9 +61,10 @@ export async function reanimate(runIds: readonly string[], options: ReanimationO
 async function judge(
   lapsed: readonly Judgeable[],
   options: ReanimationOptions,
+  withinMs?: number,
 ): Promise<{ readonly judged: readonly JudgedLoss[]; readonly unwritten: ReadonlySet<string> }> {
   const { ledger, publisher, faults, metrics, log, settings } = options;
-  const failures = await Promise.all(lapsed.map((claim) => failureOf(claim, options)));
+  const failures = await Promise.all(lapsed.map((claim) => failureOf(claim, options, withinMs)));
   const claims = lapsed.flatMap((claim, index) => {
     const kept = failures[index];
     return kept === undefined ? [] : [{ ...claim, ...kept }];
@@ -80,7 +81,11 @@ async function judge(
 }
 
 /** What is kept of the run's end where it comes to that; undefined where the codec could not write it. */
-async function failureOf(claim: LapsedClaim, options: ReanimationOptions): Promise<KeptFailure | undefined> {
+async function failureOf(
+  claim: LapsedClaim,
+  options: ReanimationOptions,
+  withinMs?: number,
+): Promise<KeptFailure | undefined> {
   const resumes = claim.onWorkerLoss === "resume" && claim.losses + 1 < options.settings.maxLosses;
   if (resumes) return { errorText: "", errorDigest: "" };
   const failure: RunFailure = {
@@ -91,5 +96,5 @@ async function failureOf(claim: LapsedClaim, options: ReanimationOptions): Promi
         ? `the worker of delivery ${claim.seq} was lost, and the workflow does not resume`
         : `the worker of delivery ${claim.seq} was lost, and the run has used up its losses (${claim.losses + 1})`,
   };
-  return keptFailure(claim, failure, options);
+  return keptFailure(claim, failure, options, withinMs);
 }
