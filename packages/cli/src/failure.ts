@@ -128,9 +128,15 @@ export function failureText(report: Report, json: boolean): string {
   if (json) return `${JSON.stringify({ error: report })}\n`;
   const lines = [
     `ghouls: ${report.message}`,
-    ...(report.errors ?? []).map(({ path, message }) => `  ${path === "" ? "/" : path}: ${message}`),
+    ...(report.errors ?? []).map(({ path, message }) => issueLine(path, message, report.message)),
     ...(report.fix === undefined ? [] : [`  Fix: ${report.fix}`]),
     ...(report.requestId === undefined ? [] : [`  Request: ${report.requestId}`]),
   ];
   return lines.map((line) => `${printable(line)}\n`).join("");
+}
+
+/** A line for one of what is wrong; its message only where that is not what was said already. */
+function issueLine(path: string, message: string, said: string): string {
+  const where = path === "" ? "/" : path;
+  return message === said ? `  ${where}` : `  ${where}: ${message}`;
 }

@@ -64,11 +64,14 @@ describe("redrive", () => {
       detail: "nobody knows whether it happened",
       fix: "Submit it anew.",
       requestId: "r1",
+      errors: [{ path: "/effect_unknown", message: "nobody knows whether it happened" }],
     };
     const server = await api({ [PATH]: refused });
     const outcome = await ghouls(["redrive", RUN_ID], { env: server.env });
     expect(outcome.code).toBe(1);
-    expect(outcome.err).toContain("Submit it anew.");
+    expect(outcome.err).toBe(
+      "ghouls: nobody knows whether it happened\n  /effect_unknown\n  Fix: Submit it anew.\n  Request: r1\n",
+    );
   });
 
   it("is told by show and runs, on both sides", async () => {
