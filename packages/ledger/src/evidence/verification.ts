@@ -7,9 +7,6 @@ import { RECORD_CHECK, faultsGone, noteBadRecord } from "./doubts.ts";
 import { readSealAfter, SEAL_CHECK, verifySeal, type SealKey, type VerifiedSeal } from "./seal-checks.ts";
 import { judgeAllRecords } from "./slices.ts";
 
-/** What is said of evidence, beside the checks of the doctor. */
-export const EVIDENCE_CHECKS: readonly string[] = [RECORD_CHECK, SEAL_CHECK];
-
 /** What a look at all evidence found. */
 export interface EvidenceReport {
   /** Ended runs that were looked at. */
