@@ -79,6 +79,7 @@ test("a quiet reconciler repairs all of it, and passes the points of every pass"
       "delegates",
       "containment",
       "children",
+      "endings",
     ]),
   );
   expect(quiet.publications.length).toBeGreaterThan(0);
@@ -100,6 +101,9 @@ test("a quiet reconciler repairs all of it, and passes the points of every pass"
     "containment.after-look",
     "children.after-select",
     "children.after-tell",
+    "endings.after-select",
+    "seals.after-select",
+    "seals.after-seal",
     "relay.after-select",
     "relay.after-publish",
     "ledger.before-commit",

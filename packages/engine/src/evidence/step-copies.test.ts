@@ -60,7 +60,7 @@ test.each([
     await copies.drain({ runId: "a" }, 60_000, log);
     await copies.drain({ runId: "a" }, 60_000, log);
     expect(batches).toEqual([[1, 2, 3]]);
-    expect(lost()).toEqual([{ copies: 6, error: "too many wait to be written" }]);
+    expect(lost()).toEqual([{ count: 6, error: "too many wait to be written" }]);
   },
 );
 
@@ -72,7 +72,7 @@ test("gives up what is not written in time, and only that of the run that does n
   copies.add(copy("a", 2));
   copies.add(copy("b", 3));
   await first;
-  expect(lost()).toEqual([{ copies: 2, error: "they were not written in time" }]);
+  expect(lost()).toEqual([{ count: 2, error: "they were not written in time" }]);
   answer.resolve(1);
   await copies.drain({ runId: "b" }, 60_000, log);
   expect(batches).toEqual([[1], [3]]);
@@ -90,7 +90,7 @@ test("a statement that fails loses its own copies, and no later ones", async () 
   copies.add(copy("a", 2));
   await copies.drain({ runId: "a" }, 60_000, log);
   expect(batches).toEqual([[1], [2]]);
-  expect(lost()).toEqual([{ copies: 1, error: "down" }]);
+  expect(lost()).toEqual([{ count: 1, error: "Error" }]);
 });
 
 test("writes the few that nobody waits for after a while", async () => {
