@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AnyWorkflow } from "@ghouls/core";
+import type { AnyWorkflow, Duration } from "@ghouls/core";
 import { payout } from "../../packages/workflows/src/payout/payout.ts";
 import {
   defineConfig,
@@ -206,6 +206,10 @@ export interface CrashSettings {
   /** Folder of the bank of the payouts, which lies where that is said. */
   readonly bank?: string;
   readonly bankLies?: boolean;
+  /** How long the reconciler keeps what is for people; for ever where it is not said. */
+  readonly retention?: { readonly bodies: Duration; readonly steps: Duration; readonly repairs: Duration };
+  /** Whether the reconciler knows the dead-letter queue of `runs`. */
+  readonly deadLetters?: boolean;
 }
 
 /** Far more than a slow machine takes: where a lease or a time must be over, the ledger's clock is moved. */
@@ -227,6 +231,7 @@ export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[
     decisionSources: { tickets: { lookUp: () => Promise.resolve({ outcome: "grant", by: "TICKET-1" }) } },
     egress: { origins: [JOBS] },
     timing: { ...TIMING, lease: lease as typeof TIMING.lease },
+    ...(settings.retention === undefined ? {} : { retention: settings.retention }),
   });
 }
 

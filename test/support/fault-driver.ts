@@ -76,6 +76,9 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
       AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
       GHOULS_QUEUE_RUNS_URL: options.sqs.urls["runs"],
       GHOULS_QUEUE_RITES_URL: options.sqs.urls["rites"],
+      ...(settings.deadLetters === true
+        ? { GHOULS_DEAD_LETTERS_RUNS_URL: `${options.sqs.urls["runs"]}-dlq` }
+        : {}),
       GHOULS_WORKER_ID: name,
       STUB_URL: options.stubUrl,
       ...(settings.jobsOrigin === undefined ? {} : { JOBS_ORIGIN: settings.jobsOrigin }),
