@@ -142,7 +142,7 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
       expect(await other.deliver(runId, 1)).toMatchObject({ done: false, reason: "claimed" });
       await other.reconcile();
       expect(await maker.ledger.journal.appendIfClaimed(claim, ONE)).not.toBeNull();
-      const done = { status: "DONE", outputText: "1", outputDigest: "d" } as const;
+      const done = { status: "DONE", outputText: "1", outputDigest: sha256("1") } as const;
       expect(await maker.ledger.deliveries.settleIfClaimed(claim, done)).toMatchObject({ settled: true });
       expect(await statusOf(runId)).toBe("DONE");
     });
@@ -184,7 +184,7 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
     expect(await statusOf(runId)).toBe(knowsContainment ? "QUEUED" : "FAILING");
     // The old worker comes back late: nothing of it is written.
     expect(await old.ledger.journal.appendIfClaimed(claim, ENTRY)).toBeNull();
-    const done = { status: "DONE", outputText: "1", outputDigest: "d" } as const;
+    const done = { status: "DONE", outputText: "1", outputDigest: sha256("1") } as const;
     expect(await old.ledger.deliveries.settleIfClaimed(claim, done)).toMatchObject({ settled: false });
     expect(await finish(runId)).toBe(knowsContainment ? "DONE" : "FAILED");
   });
@@ -352,7 +352,7 @@ describe.each(earlier)("on the newest schema, engine %i beside the newest", (bef
     const claim = await old.claim(runId);
     await now.ledger.runs.cancel(claim, { actor: "user:ada", reason: "by a test" }, 60);
     expect(await old.ledger.journal.appendIfClaimed(claim, ENTRY)).toBeNull();
-    const done = { status: "DONE", outputText: "1", outputDigest: "d" } as const;
+    const done = { status: "DONE", outputText: "1", outputDigest: sha256("1") } as const;
     expect(await old.ledger.deliveries.settleIfClaimed(claim, done)).toMatchObject({
       settled: false,
       runStatus: "CANCELLING",

@@ -122,6 +122,7 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "evidence.repair": "keeps: an act that is due is open, and only the reconciler calls it",
   "evidence.writeMissing": "keeps: an act that is due is open, and it closes it",
   "evidence.judge": "reads",
+  "evidence.slices": "reads",
   "evidence.settleDoubt": "keeps: what is in doubt, or is to be sealed, is open before and after",
   "evidence.verify": "keeps: what it finds asks for a person, and no pass looks after that",
   "seals.due": "reads",
