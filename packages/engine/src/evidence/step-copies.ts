@@ -31,7 +31,7 @@ export class StepCopies {
   #waiting: StepCopy[] = [];
   #bytes = 0;
   #writing: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   /** By run: copies that are neither written nor lost yet. */
   readonly #open = new Map<string, number>();
   readonly #lost = new Map<string, { copies: number; why: string }>();
