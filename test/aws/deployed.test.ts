@@ -52,7 +52,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       steps: 2,
       schedules: 1,
       tables: 1,
-      alarms: 24,
+      alarms: 27,
     });
   });
 
@@ -328,7 +328,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       expect.arrayContaining(["admission", "egress", "worker-runs", "reconciler"]),
     );
     const said = groups.get("egress") ?? "";
-    expect(said).toContain('"service":"stonemason","kind":"submit","state":"accepted"');
+    expect(said).toContain('"service":"stonemason","kind":"submit","outcome":"accepted"');
     for (const order of mason.all()) expect(said).not.toContain(order.key);
     expect(said).not.toMatch(/"name":"(Ada|Grace)"|callback|127\.0\.0\.1|169\.254/);
   });
