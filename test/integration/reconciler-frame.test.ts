@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { PassName } from "@ghouls/core";
-import type { PassPage, Position } from "@ghouls/ledger";
+import type { DueLook, PassPage, Position } from "@ghouls/ledger";
 import { runPasses, type FrameOptions } from "../../packages/engine/src/reconciler/frame.ts";
-import type { Look, Outcome, Owner, Pass, Turn } from "../../packages/engine/src/reconciler/pass.ts";
+import type { Outcome, Owner, Pass, Turn } from "../../packages/engine/src/reconciler/pass.ts";
 import { until } from "../support/wait.ts";
 import { testWorld } from "../support/world.ts";
 
@@ -24,7 +24,7 @@ type Act = (owner: Due, turn: Turn) => Promise<Outcome> | Outcome;
 class Owners {
   readonly due = new Map<string, Due>();
   readonly turns: string[] = [];
-  readonly looks: Look[] = [];
+  readonly looks: DueLook[] = [];
   act: Act = () => ({ kind: "repaired" });
   readonly pass: Pass<Due>;
 
@@ -54,7 +54,7 @@ class Owners {
     }
   }
 
-  find({ limit, after, until: bound, owners }: Look): PassPage<Due> {
+  find({ limit, after, until: bound, owners }: DueLook): PassPage<Due> {
     this.looks.push({ limit, after, until: bound, ...(owners === undefined ? {} : { owners }) });
     const behind = (one: Due) =>
       after === undefined ||
@@ -147,7 +147,7 @@ describe("a cursor", () => {
     let arrivals = 0;
     const steady = {
       ...owners.pass,
-      find: async (look: Look) => {
+      find: async (look: DueLook) => {
         await world.advance(1);
         // As many as a page, each time that it looks.
         await owners.add(100, (n) => `late-${(arrivals += 1)}-${n}`);
@@ -189,7 +189,7 @@ describe("a cursor", () => {
     const { pass } = owners;
     const strict = {
       ...pass,
-      find: (look: Look) =>
+      find: (look: DueLook) =>
         look.after?.runId === "no owner of ours" ? Promise.reject(new Error("22P02")) : pass.find(look),
     };
     expect((await frame([strict])).get("timers")).toMatchObject({ error: "Error", repaired: 0 });

@@ -1,6 +1,19 @@
 import { GhoulsError } from "./errors.ts";
 import type { RunStatus } from "./transitions.ts";
 
+/** The digests that workflows of a build have, and those of before that they accept. */
+export function carriedBy(
+  workflows: readonly {
+    readonly name: string;
+    readonly digest: string;
+    readonly accepts: readonly string[];
+  }[],
+): { readonly name: string; readonly digest: string }[] {
+  return workflows.flatMap(({ name, digest, accepts }) =>
+    [digest, ...accepts].map((one) => ({ name, digest: one })),
+  );
+}
+
 /** The check of what a build lacks. It is about a deployment, and no contradiction of the ledger. */
 export const STRANDED_CHECK = "every open run has its code in this build";
 

@@ -27,7 +27,7 @@ export { LiveRing, type LiveRingBounds } from "./live-ring.ts";
 export { createIntegrity, faultView, type IntegrityOptions } from "./integrity.ts";
 export { createPauses, pauseView, type PausesOptions } from "./pauses.ts";
 export { createReads } from "./reads.ts";
-export type { Look, Outcome, Owner, Pass, Turn } from "./reconciler/pass.ts";
+export type { Outcome, Owner, Pass, Turn } from "./reconciler/pass.ts";
 export { endingsPass } from "./reconciler/passes/endings.ts";
 export { retentionPass } from "./reconciler/passes/retention.ts";
 export { sealsPass } from "./reconciler/passes/seals.ts";

@@ -1,6 +1,7 @@
-import { ENDING_RUN, PASSES, sqlStates, STRANDED_CHECK } from "@ghouls/core";
+import { ENDING_RUN, PASSES, sqlStates } from "@ghouls/core";
 import { FINAL_ATTEMPT } from "./attempts/attempt.ts";
 import type { Executor } from "./connection/database.ts";
+import { contradicts } from "./integrity/fault.ts";
 import { DEADLINE_STATES, NOT_HELD } from "./waits/deadlines.ts";
 import { PARKED_STATES } from "./waits/resumptions.ts";
 import { notPaused } from "./sql/paused.ts";
@@ -114,9 +115,6 @@ from (${dueOf("ghouls.clock()", NEXT_TURN)}
 ) as due`,
 );
 
-/** A build that lacks the code of open runs is for whoever deploys it: what runs has that code. */
-const UNACKNOWLEDGED = `fault.gone_at is null and fault.acknowledged_at is null and fault.check_name <> '${STRANDED_CHECK}'`;
-
 /** Counts end at a thousand: who is told of that many knows enough. */
 const HEALTH = readStatement(
   "ledger.health",
@@ -124,7 +122,7 @@ const HEALTH = readStatement(
 select extract(epoch from ghouls.clock() - least(
     (select min(due.due_at) from (${dueOf("d.lease_until", "select min(g.degraded_at) from ghouls.degraded_owners g")}
     ) as due),
-    (select min(fault.found_at) from ghouls.integrity_faults fault where ${UNACKNOWLEDGED})
+    (select min(fault.found_at) from ghouls.integrity_faults fault where ${contradicts("fault")})
   ))::double precision as oldest,
   (select count(*)::integer from (select from ghouls.degraded_owners g limit 1000) as few) as degraded,
   (select count(*)::integer from (
@@ -133,7 +131,7 @@ select extract(epoch from ghouls.clock() - least(
     select from ghouls.runs run where (run.attention_at is not null or run.quarantined_at is not null)
       and run.quarantined_at is not null limit 1000) as few) as quarantined,
   (select count(*)::integer from (
-    select from ghouls.integrity_faults fault where ${UNACKNOWLEDGED} limit 1000) as few) as faults,
+    select from ghouls.integrity_faults fault where ${contradicts("fault")} limit 1000) as few) as faults,
   (select count(*)::integer from (select from ghouls.dead_letters letter limit 1000) as few) as letters`,
 );
 

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { isRunId, judgementLines } from "@ghouls/core";
+import { carriedBy, isRunId, judgementLines } from "@ghouls/core";
 import type { Command } from "commander";
 import { act, withJson, type CommonOptions, type Context } from "../command.ts";
 import { openDoctorDatabase } from "../doctor-database.ts";
@@ -105,7 +105,7 @@ async function doctor(io: Io, ledger: DoctorLedger, options: DoctorOptions): Pro
 }
 
 async function judge(io: Io, ledger: DoctorLedger, { config, json }: DoctorOptions): Promise<number> {
-  const judged = await ledger.integrity.judge({ by: "doctor", carried: await carriedBy(io, config) });
+  const judged = await ledger.integrity.judge({ by: "doctor", carried: await carriedIn(io, config) });
   const ok = judged.refused.count === 0;
   io.out(json === true ? `${jsonText({ ok, ...judged })}\n` : linesText(judgementLines(judged)));
   if (!ok && json !== true)
@@ -114,12 +114,10 @@ async function judge(io: Io, ledger: DoctorLedger, { config, json }: DoctorOptio
 }
 
 /** The digests that a configuration has and accepts; undefined where none is named. */
-async function carriedBy(io: Io, config: string | undefined) {
+async function carriedIn(io: Io, config: string | undefined) {
   if (config === undefined) return undefined;
   const tools = await io.loadDeployment();
-  return (await tools.workflowsOf(resolve(io.cwd, config))).flatMap(({ name, digest, accepts }) =>
-    [digest, ...accepts].map((one) => ({ name, digest: one })),
-  );
+  return carriedBy(await tools.workflowsOf(resolve(io.cwd, config)));
 }
 
 async function acknowledge(

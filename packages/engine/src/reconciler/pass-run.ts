@@ -1,7 +1,15 @@
 import { type FaultInjector, type FaultPoint, type Ids, type Logger, errorInLog } from "@ghouls/core";
-import type { DegradedTurn, FailedOwner, Ledger, PassNote, PassPage, StandingPass } from "@ghouls/ledger";
+import type {
+  DegradedTurn,
+  DueLook,
+  FailedOwner,
+  Ledger,
+  PassNote,
+  PassPage,
+  StandingPass,
+} from "@ghouls/ledger";
 import { answerWithin } from "../patience.ts";
-import type { Look, Outcome, Owner, Pass } from "./pass.ts";
+import type { Outcome, Owner, Pass } from "./pass.ts";
 import { Rounds } from "./rounds.ts";
 import { Turns, type TurnsOptions } from "./turns.ts";
 
@@ -177,7 +185,7 @@ export class PassRun {
     else await ledger.reconciler.clean(this.#pass.name, [turn]);
   }
 
-  #find(look: Look): Promise<PassPage<Owner>> {
+  #find(look: DueLook): Promise<PassPage<Owner>> {
     return answerWithin(this.#pass.find(look), this.#options.deadlineMs());
   }
 

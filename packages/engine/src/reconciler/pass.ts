@@ -1,5 +1,5 @@
 import type { PassName } from "@ghouls/core";
-import type { PassPage, Position, RepairNote, RunKey } from "@ghouls/ledger";
+import type { DueLook, PassPage, RepairNote, RunKey } from "@ghouls/ledger";
 
 /** What a pass looks after, one at a time: a run, an attempt, a tenant's unsealed records. */
 export interface Owner {
@@ -8,17 +8,6 @@ export interface Owner {
   readonly runId: string | null;
   /** Unique among the owners of its pass that are due; for most it is the run's id. */
   readonly owner: string;
-}
-
-/** Which owners a look asks for: those of a page, or the degraded ones by name. */
-export interface Look {
-  readonly limit: number;
-  /** Behind this position; at the first where undefined. */
-  readonly after?: Position | undefined;
-  /** Nothing that became due later: it belongs to the next round. */
-  readonly until?: Date | undefined;
-  /** Of these owners only. */
-  readonly owners?: readonly string[] | undefined;
 }
 
 /** What an owner's turn may take. */
@@ -61,7 +50,7 @@ export interface Pass<Due extends Owner = Owner> {
   /** Owners of one turn; 1 where absent. More than one share its deadline. */
   readonly batch?: number;
   /** Reads only. */
-  find(look: Look): Promise<PassPage<Due>>;
+  find(look: DueLook): Promise<PassPage<Due>>;
   /** Pure. */
   describe(due: Due): Finding;
   /** An outcome for each, in their order. A rejection is a failure of all of them. */

@@ -29,23 +29,22 @@ export type PassesOptions = ReanimationOptions &
   DeadLettersOptions &
   RelayOptions;
 
-/** Every pass there is, in the order of a round: what one creates the next ones find. */
+/** Every pass there is, in the order of a round. */
 export function passesOf(options: PassesOptions): readonly Pass[] {
-  const passes: readonly Pass[] = [
-    reanimationPass(options),
-    holdsPass(options),
-    deadlinesPass(options),
-    timersPass(options),
-    consentsPass(options),
-    delegatesPass(options),
-    containmentPass(options),
-    childrenPass(options),
-    endingsPass(options),
-    sealsPass(options),
-    retentionPass(options),
-    deadLettersPass(options),
-    relayPass(options),
-  ];
-  const rank = (name: PassName) => PASSES.indexOf(name);
-  return passes.toSorted((a, b) => rank(a.name) - rank(b.name));
+  const passes: Readonly<Record<PassName, Pass>> = {
+    reanimation: reanimationPass(options),
+    holds: holdsPass(options),
+    deadlines: deadlinesPass(options),
+    timers: timersPass(options),
+    consents: consentsPass(options),
+    delegates: delegatesPass(options),
+    containment: containmentPass(options),
+    children: childrenPass(options),
+    endings: endingsPass(options),
+    seals: sealsPass(options),
+    retention: retentionPass(options),
+    "dead-letters": deadLettersPass(options),
+    relay: relayPass(options),
+  };
+  return PASSES.map((name) => passes[name]);
 }

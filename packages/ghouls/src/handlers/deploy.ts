@@ -1,5 +1,5 @@
 import { databaseAccess } from "@ghouls/aws";
-import { judgementLines, noFaults, refusalOf, type JudgedStatus } from "@ghouls/core";
+import { carriedBy, judgementLines, noFaults, refusalOf, type JudgedStatus } from "@ghouls/core";
 import { DEFAULT_APPLICATION_ROLE, migrate, type DoctorCheck, type MigrateResult } from "@ghouls/ledger";
 import type { Config } from "../config.ts";
 import { readMigrationEnvironment } from "../environment.ts";
@@ -56,11 +56,9 @@ export function createPreflight(
   const runtime = once(() => openRuntime(config, overrides));
   return async () => {
     const { ledger, registry } = await runtime();
-    const carried = registry
-      .all()
-      .flatMap(({ definition: { name, accepts }, digest }) =>
-        [digest, ...accepts].map((one) => ({ name, digest: one })),
-      );
+    const carried = carriedBy(
+      registry.all().map(({ definition: { name, accepts }, digest }) => ({ name, digest, accepts })),
+    );
     const judged = await ledger.integrity.judge({ by: "preflight", carried });
     const refusal = refusalOf(judged, {
       stops: "no code is switched",

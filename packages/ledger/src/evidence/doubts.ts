@@ -183,7 +183,7 @@ export async function settleDoubt(
     const [judged] = await judgeRecords(transaction, [key]);
     const fault = judged?.fault ?? null;
     if (fault === null) {
-      await transaction.run(FAULTS_GONE, [[key.tenantId], [RECORD_CHECK], [key.runId]]);
+      await faultsGone(transaction, RECORD_CHECK, [{ tenantId: key.tenantId, subject: key.runId }]);
       await transaction.run(BELIEVE, [key.tenantId, key.runId]);
       return { kind: "agrees", isNew: false, detail: null };
     }

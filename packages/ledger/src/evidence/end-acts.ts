@@ -1,10 +1,11 @@
 import type { Database, Executor, Row } from "../connection/database.ts";
 import type { RunKey } from "../containment/endings.ts";
 import { recordRepair } from "../reconciler/repairs.ts";
+import type { DueLook } from "../sql/due.ts";
 import { microsOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
-import { behindOwner, lookValues, ownersOf, type OwnerLook } from "./pass-owners.ts";
+import { behindOwner, lookValues, ownersOf } from "./pass-owners.ts";
 
 /** What is done after the end of a run by its worker, or else by a pass. */
 export type EndAct = "record" | "checkpoints";
@@ -99,10 +100,7 @@ select (select count(*) from written)::integer as written, (select count(*) from
 const ACTS = { record: WRITE_RECORD, checkpoints: DELETE_CHECKPOINTS } as const;
 
 /** A page of acts that are still to be done, the longest due first. Spans tenants. */
-export async function readDueActs(
-  executor: Executor,
-  look: OwnerLook & { readonly owners?: readonly string[] | undefined },
-): Promise<PassPage<DueEndAct>> {
+export async function readDueActs(executor: Executor, look: DueLook): Promise<PassPage<DueEndAct>> {
   if (look.owners === undefined)
     return ownersOf(await executor.run(DUE, lookValues(look)), look.limit, actOf);
   const named = look.owners.map((owner) => [owner.slice(0, 36), owner.slice(37)] as const);

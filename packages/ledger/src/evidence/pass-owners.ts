@@ -1,16 +1,7 @@
 import type { Row } from "../connection/database.ts";
-import type { PassPage, Position } from "../sql/keyset.ts";
+import type { DueLook } from "../sql/due.ts";
+import type { PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
-
-/** Which owners of a pass are asked for: a page in the order of time and owner. */
-export interface OwnerLook {
-  readonly limit: number;
-  readonly after?: Position | undefined;
-  /** Nothing that became due later. */
-  readonly until?: Date | undefined;
-}
-
-const START = "";
 
 /** `$2` and `$3`: where the page before ended; `$4`: until when. Owners of evidence are texts, so they sort as texts. */
 export const behindOwner = (time: string, owner: string): string =>
@@ -19,11 +10,11 @@ export const behindOwner = (time: string, owner: string): string =>
     and (${time}, (${owner}) collate "C") > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::text)`;
 
 /** The four parameters of a page. */
-export function lookValues({ limit, after, until }: OwnerLook): [number, string, string, Date | null] {
-  return [limit, after?.micros ?? "0", after?.runId ?? START, until ?? null];
+export function lookValues({ limit, after, until }: DueLook): [number, string, string, Date | null] {
+  return [limit, after?.micros ?? "0", after?.runId ?? "", until ?? null];
 }
 
-/** A page of rows with `micros` and `owner`; those that `isDue` refuses are behind the position all the same. */
+/** A page of rows with `micros` and `owner`; those of which `read` makes nothing are behind the position all the same. */
 export function ownersOf<T>(
   found: readonly Row[],
   limit: number,

@@ -1,8 +1,9 @@
 import type { Executor, Row } from "../connection/database.ts";
+import type { DueLook } from "../sql/due.ts";
 import { microsOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
-import { behindOwner, lookValues, ownersOf, type OwnerLook } from "./pass-owners.ts";
+import { behindOwner, lookValues, ownersOf } from "./pass-owners.ts";
 
 /** How long after the end of a run, or after a repair, what is kept of them; null: for ever. In milliseconds. */
 export interface RetentionAges {
@@ -110,7 +111,7 @@ returning repair.repair_id`,
 export async function readDueRetention(
   executor: Executor,
   ages: RetentionAges,
-  look: OwnerLook & { readonly owners?: readonly string[] | undefined },
+  look: DueLook,
 ): Promise<PassPage<DueRetention>> {
   const { bodiesMs, stepsMs, repairsMs } = ages;
   const named = look.owners?.map((owner) => owner.split(" ", 2) as [string, string]);

@@ -1,8 +1,9 @@
 import type { Database, Executor, Row } from "../connection/database.ts";
+import type { DueLook } from "../sql/due.ts";
 import { microsOf, type PassPage } from "../sql/keyset.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
-import { behindOwner, lookValues, ownersOf, type OwnerLook } from "./pass-owners.ts";
+import { behindOwner, lookValues, ownersOf } from "./pass-owners.ts";
 
 /** The most records that one seal has. */
 export const RECORDS_OF_SEAL = 500;
@@ -115,10 +116,7 @@ where (select count(*) from done) >= 0`,
 );
 
 /** A page of what the sealing pass looks after, the longest due first. Spans tenants. */
-export async function readDueSeals(
-  executor: Executor,
-  look: OwnerLook & { readonly owners?: readonly string[] | undefined },
-): Promise<PassPage<DueSeal>> {
+export async function readDueSeals(executor: Executor, look: DueLook): Promise<PassPage<DueSeal>> {
   const found = await executor.run(DUE, [...lookValues(look), look.owners ?? null]);
   return ownersOf(found, look.limit, (row: Row) => {
     const r = rows(row);

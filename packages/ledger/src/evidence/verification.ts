@@ -53,8 +53,9 @@ const PAGE = 200;
 
 /**
  * Looks at all evidence of all tenants (design.md §3, Evidence), page by page, so that no statement is long: every record
- * against its digest and its run, every stored body of an ended run against its digest, every seal against its digest, its chain and its records, and whether every sealed run is
- * in a seal. What is wrong is noted, its run quarantined where that is news, and nothing is overwritten.
+ * against its digest and its run, every stored body of an ended run against its digest, every seal against its digest, its
+ * chain and its records, and whether every sealed run is in a seal. What is wrong is noted, its run quarantined where that is
+ * news, and nothing is overwritten.
  */
 export async function verifyEvidence(database: Database, foundBy: string): Promise<EvidenceReport> {
   const faults = new Map<string, FoundFault>();

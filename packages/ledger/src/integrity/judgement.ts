@@ -67,8 +67,8 @@ export interface JudgeOptions {
 }
 
 /**
- * Judges committed truth (design.md §3, Judgement at start): writes terminal records that are missing, keeps what it finds, quarantines the run of each new fault, and
- * answers what stands. Whether that stops anything is the caller's: it does where `refused` is not empty.
+ * Judges committed truth (design.md §3, Judgement at start): writes terminal records that are missing, keeps what it finds,
+ * quarantines the run of each new fault, and answers what stands. Whether that stops anything is the caller's: it does where `refused` is not empty.
  * @throws GhoulsError schema_outdated where the schema is older than this code
  */
 export async function judgeLedger(database: Database, options: JudgeOptions): Promise<Judgement> {

@@ -1,10 +1,10 @@
-import { STRANDED_CHECK, type IntegrityFault } from "@ghouls/core";
+import type { IntegrityFault } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
 import { microsOf } from "../sql/keyset.ts";
 import { olderThan, type NewestPosition } from "../sql/newest.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement } from "../sql/statement.ts";
-import { FAULT, faultOf } from "./fault.ts";
+import { FAULT, contradicts, faultOf, isOpen } from "./fault.ts";
 
 /** Of a tenant, and of the deployment where `$2` says so. */
 const page = (name: string, which: string) =>
@@ -18,7 +18,7 @@ where coalesce(f.tenant_id, '') = any(case when $2::boolean then array[$1::text,
 order by f.found_at desc, f.fault_id desc
 limit $3`,
   );
-const OPEN = page("integrity.page-open", "f.gone_at is null and f.acknowledged_at is null");
+const OPEN = page("integrity.page-open", isOpen("f"));
 const OTHERS = page("integrity.page-others", "(f.gone_at is not null or f.acknowledged_at is not null)");
 
 const UNACKNOWLEDGED = readStatement(
@@ -26,7 +26,7 @@ const UNACKNOWLEDGED = readStatement(
   `
 select count(*)::integer as faults
 from ghouls.integrity_faults f
-where f.gone_at is null and f.acknowledged_at is null and f.check_name <> '${STRANDED_CHECK}'`,
+where ${contradicts("f")}`,
 );
 
 export interface FaultFilter {

@@ -8,8 +8,8 @@ import {
   type QueuePort,
   type ReceivedMessage,
 } from "@ghouls/core";
-import type { Ledger } from "@ghouls/ledger";
-import { LEFT, REPAIRED, type Look, type Outcome, type Owner, type Pass } from "../pass.ts";
+import type { DueLook, Ledger } from "@ghouls/ledger";
+import { LEFT, REPAIRED, type Outcome, type Owner, type Pass } from "../pass.ts";
 
 export interface DeadLettersOptions {
   readonly ledger: Pick<Ledger, "deliveries" | "deadLetters">;
@@ -77,7 +77,7 @@ function ruleOf(letter: DeadLetter): string {
  * A message has no cursor: what was received is hidden for a while, and the next look gets others. Each queue has its share of
  * the page, and all are read at once: neither what one keeps nor one that does not answer stands before the others.
  */
-async function find(look: Look, options: DeadLettersOptions) {
+async function find(look: DueLook, options: DeadLettersOptions) {
   const { ledger, deadLetters } = options;
   if (deadLetters === undefined || look.owners !== undefined) return { found: [], next: undefined };
   const share = Math.max(1, Math.floor(look.limit / deadLetters.names.length));
