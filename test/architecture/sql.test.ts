@@ -35,7 +35,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "keys.page": "whoever owns the schema sees the keys of every tenant",
   "keys.revoke": "by the id alone, as the lookup",
   "items.due-named": "the same, of owners by name",
-  "deadletters.republish": "a dead letter carries no tenant",
+  "deadletters.lock": "a dead letter carries no tenant",
   "ledger.health": "whoever watches over a deployment watches over every tenant",
   "evidence.due-acts-of": "what follows an end is done for every tenant",
   "evidence.verify-journal": "whoever verifies all evidence goes through every tenant",

@@ -8,6 +8,7 @@ import { deadLettersPass } from "../../packages/engine/src/reconciler/passes/dea
 import { runPasses } from "../../packages/engine/src/reconciler/frame.ts";
 import type { Outcome, Turn } from "../../packages/engine/src/reconciler/pass.ts";
 import { CREDENTIALS } from "../support/queue.ts";
+import { blocked } from "../support/wait.ts";
 import { testWorld } from "../support/world.ts";
 
 const hello = workflow({
@@ -165,6 +166,26 @@ describe("dead letters", () => {
     await Promise.all([round(), round(), round()]);
     expect(await repairs()).toHaveLength(1);
     expect(await waiting()).toEqual([]);
+  });
+
+  test("of a delivery that another one makes due while they wait for its lock have no repair of their own", async () => {
+    const { runId } = await world.submit("hello");
+    await world.db.admin(
+      "update ghouls.deliveries set next_publication_at = ghouls.clock() + interval '1 hour' where run_id = $1",
+      [runId],
+    );
+    const other = await world.db.client("admin");
+    await other.query("begin");
+    await other.query("select from ghouls.deliveries where run_id = $1 for update", [runId]);
+    const late = world.ledger.deadLetters.republish({ runId, enqueueSeq: 1 });
+    await blocked(world.db);
+    // Later than the statement that waits has begun.
+    await other.query("update ghouls.deliveries set next_publication_at = ghouls.clock() where run_id = $1", [
+      runId,
+    ]);
+    await other.query("commit");
+    expect(await late).toBe(false);
+    expect(await repairs()).toEqual([]);
   });
 
   test("of one queue wait neither for a queue that cannot be read nor for what another keeps", async () => {

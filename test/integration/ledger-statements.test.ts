@@ -96,6 +96,9 @@ const SYSTEM = [
   "deliveries.beat-of-worker",
   "deliveries.record-worker-end",
   "deliveries.unclaimed",
+  "deadletters.note",
+  "deadletters.forget",
+  "deadletters.lock",
 ];
 
 /** Those of whoever owns the schema: the application's role may not carry them out. */
@@ -186,7 +189,7 @@ test.each(statements.filter((one) => /\bghouls\./.test(one.text) && !one.name.st
   "$name begins with the caller's tenant and joins on it, unless it is a system statement",
   ({ name, text }) => {
     const takesTenant = /tenant_id = \$1\b|unnest\(\s*\$[12]::text\[\].*?as \w+\(tenant_id,/s.test(text);
-    const tenantless = ["workflows.", "capacities.", "deadletters."].some((noun) => name.startsWith(noun));
+    const tenantless = ["workflows.", "capacities."].some((noun) => name.startsWith(noun));
     // A judgement is of the whole ledger.
     const judges = name.startsWith("integrity.judge-");
     expect(takesTenant).toBe(!SYSTEM.includes(name) && !tenantless && !judges);

@@ -2,7 +2,7 @@ import type { DeliveryRef } from "@ghouls/core";
 import type { Database, Executor } from "../connection/database.ts";
 import { recordRepair } from "../reconciler/repairs.ts";
 import { rows } from "../sql/rows.ts";
-import { writeStatement } from "../sql/statement.ts";
+import { readStatement, writeStatement } from "../sql/statement.ts";
 
 /** A message of a dead-letter queue that names nothing of this ledger. */
 export interface KeptDeadLetter {
@@ -32,16 +32,29 @@ delete from ghouls.dead_letters letter
 where letter.seen_at < ghouls.clock() - interval '3 hours'`,
 );
 
-/** Locks its delivery alone. What is due to be published is not made due again. */
+/** Its delivery alone. */
+const LOCK = readStatement(
+  "deadletters.lock",
+  `
+select d.tenant_id
+from ghouls.runs run
+join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id
+where run.run_id = $1 and d.seq = $2
+for update of d`,
+);
+
+/**
+ * What is due to be published is not made due again. A later statement than the one that took the lock: its time is that of
+ * its beginning, so that one which had waited would take what was made due meanwhile for something of the future.
+ */
 const REPUBLISH = writeStatement(
   "deadletters.republish",
   `
 update ghouls.deliveries d
 set next_publication_at = greatest(d.due_at, ghouls.clock())
-from ghouls.runs run
-where run.run_id = $1 and d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = $2
+where d.tenant_id = $1 and d.run_id = $2 and d.seq = $3
   and d.status = 'PENDING' and d.next_publication_at > greatest(d.due_at, ghouls.clock())
-returning d.tenant_id, d.publications`,
+returning d.publications`,
 );
 
 /** Keeps that it is there. True where it was not known. */
@@ -65,13 +78,16 @@ export async function forgetDeadLetters(executor: Executor): Promise<void> {
  */
 export async function republishDeadLetter(database: Database, ref: DeliveryRef): Promise<boolean> {
   return database.transaction("deadletters.republish", async (transaction) => {
-    const [row] = await transaction.run(REPUBLISH, [ref.runId, ref.enqueueSeq]);
+    const { runId, enqueueSeq } = ref;
+    const [locked] = await transaction.run(LOCK, [runId, enqueueSeq]);
+    if (locked === undefined) return false;
+    const key = { tenantId: rows(locked).text("tenant_id"), runId };
+    const [row] = await transaction.run(REPUBLISH, [key.tenantId, runId, enqueueSeq]);
     if (row === undefined) return false;
-    const key = { tenantId: rows(row).text("tenant_id"), runId: ref.runId };
     await recordRepair(transaction, key, {
       pass: "dead-letters",
       rule: "dead letter of a delivery that waits: publish anew",
-      before: `delivery ${ref.enqueueSeq} PENDING, published ${rows(row).number("publications")} times`,
+      before: `delivery ${enqueueSeq} PENDING, published ${rows(row).number("publications")} times`,
       after: "its publication is due",
     });
     return true;
