@@ -6,15 +6,19 @@ import { logicalName } from "./platform.ts";
 export type Functions = ReadonlyMap<string, Fn>;
 
 /**
- * The steps of a deploy: the migration expands the schema, the preflight judges the ledger, and only then is the code of
- * the others switched. Both are functions, so the database needs no way in from where the deploy runs. One that fails ends
+ * The steps of a deploy: the migration expands the schema, the preflight judges the ledger and records the releases, which are
+ * there before, and only then is the code of the others switched. Both are functions, so the database needs no way in from where the deploy runs. One that fails ends
  * the deploy, and the old code goes on.
  */
-export function deploy(plan: DeploymentPlan, parts: FunctionParts): Functions {
+export function deploy(
+  plan: DeploymentPlan,
+  releases: readonly $util.Resource[],
+  parts: FunctionParts,
+): Functions {
   const { aws } = parts.components;
   const made = new Map<string, Fn>();
   const triggers = { build: parts.project.built.build };
-  let after: $util.Resource[] = [];
+  let after: $util.Resource[] = [...releases];
   for (const id of ["migrate", "preflight"] as const) {
     const fn = makeFunction(planned(plan, id), parts);
     made.set(id, fn);

@@ -10,6 +10,7 @@ import type { Components, Value } from "./platform.ts";
 import { readProject } from "./project.ts";
 import { guardQueue, makeQueues, subscribe } from "./queues.ts";
 import { References } from "./references.ts";
+import { makeReleases, uploadReleases } from "./releases.ts";
 import { makeSchedule } from "./schedule.ts";
 import { makeTable } from "./table.ts";
 
@@ -44,7 +45,8 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
   const queues = makeQueues(components, plan, references);
   makeLogs(components, plan, references);
   const api = makeHttp(components, plan, references);
-  const functions = deploy(plan, {
+  const releases = uploadReleases(components, plan, project, makeReleases(components, references));
+  const functions = deploy(plan, releases, {
     components,
     project,
     references,

@@ -466,6 +466,22 @@ create table ghouls.pauses ( -- r, owner migrator
   lifted_by text,
   lift_reason text
 );
+create table ghouls.releases ( -- r, owner migrator
+  workflow_name text not null,
+  workflow_version integer not null,
+  workflow_digest text not null,
+  bundle_digest text not null,
+  bytes integer not null,
+  on_worker_loss text not null,
+  deadline_ms bigint,
+  basis_text text not null,
+  starts text[] not null,
+  build text not null,
+  recorded_at timestamp with time zone not null,
+  deployed_at timestamp with time zone not null,
+  removed_at timestamp with time zone,
+  deleted_at timestamp with time zone
+);
 create table ghouls.repairs ( -- r, owner migrator
   tenant_id text not null,
   run_id uuid not null,
@@ -783,6 +799,11 @@ CASE scope
 END);
 alter table ghouls.pauses add constraint pauses_tenant_id_check CHECK ((tenant_id <> ''::text));
 alter table ghouls.pauses add constraint pauses_workflow_check CHECK ((workflow <> ''::text));
+alter table ghouls.releases add constraint releases_bundle_digest_check CHECK ((bundle_digest ~ '^[0-9a-f]{64}$'::text));
+alter table ghouls.releases add constraint releases_bytes_check CHECK ((bytes > 0));
+alter table ghouls.releases add constraint releases_deleted CHECK (((deleted_at IS NULL) OR (removed_at IS NOT NULL)));
+alter table ghouls.releases add constraint releases_on_worker_loss_check CHECK ((on_worker_loss = ANY (ARRAY['resume'::text, 'fail'::text])));
+alter table ghouls.releases add constraint releases_pkey PRIMARY KEY (workflow_name, workflow_digest, bundle_digest);
 alter table ghouls.repairs add constraint repairs_pkey PRIMARY KEY (tenant_id, run_id, repair_id);
 alter table ghouls.reservations add constraint reservations_capacity_fkey FOREIGN KEY (capacity) REFERENCES ghouls.capacities(name);
 alter table ghouls.reservations add constraint reservations_held CHECK ((((status <> ALL (ARRAY['WAITING'::text, 'AWAY'::text])) OR (held_at IS NULL)) AND ((status <> ALL (ARRAY['HELD'::text, 'LEFT'::text])) OR (held_at IS NOT NULL))));
@@ -910,6 +931,8 @@ CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
 CREATE UNIQUE INDEX passes_pkey ON ghouls.passes USING btree (pass);
 CREATE UNIQUE INDEX pauses_one_set ON ghouls.pauses USING btree (COALESCE(tenant_id, ''::text), COALESCE(workflow, ''::text)) WHERE (lifted_at IS NULL);
 CREATE UNIQUE INDEX pauses_pkey ON ghouls.pauses USING btree (pause_id);
+CREATE UNIQUE INDEX releases_pkey ON ghouls.releases USING btree (workflow_name, workflow_digest, bundle_digest);
+CREATE INDEX releases_to_delete ON ghouls.releases USING btree (bundle_digest) WHERE ((removed_at IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX repairs_newest ON ghouls.repairs USING btree (at DESC, repair_id DESC);
 CREATE INDEX repairs_of_tenant ON ghouls.repairs USING btree (tenant_id, at DESC, repair_id DESC);
 CREATE UNIQUE INDEX repairs_pkey ON ghouls.repairs USING btree (tenant_id, run_id, repair_id);
@@ -1368,6 +1391,7 @@ comment on table ghouls.integrity_faults is 'Contradictions that were found. A r
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
 comment on table ghouls.passes is 'How far each pass has come, and what its last turn did. Belongs to the deployment, so it has no tenant.';
 comment on table ghouls.pauses is 'What no worker takes up, beside single runs. A row stays when it has been lifted, and tells who set and who lifted it.';
+comment on table ghouls.releases is 'Code that a worker may load for runs that are pinned to it. Belongs to the deployment, so it has no tenant. A row stays when its bundle is removed.';
 comment on table ghouls.repairs is 'What the reconciler has repaired, each in the commit of its repair. Some are written without the lock of their run, so it has no reference to it.';
 comment on table ghouls.reservations is 'Units that a claim holds, waits for, or has left: those are in use while the item of its worker is open.';
 comment on table ghouls.seal_checks is 'How far the rolling check of the seals has come. Belongs to the deployment.';
@@ -1401,6 +1425,12 @@ comment on table column ghouls.passes.round is 'A round goes once over all that 
 comment on table column ghouls.passes.round_until is 'What becomes due after it belongs to the next round; null: none has begun.';
 comment on table column ghouls.pauses.tenant_id is 'Null: in every tenant, so it belongs to the deployment.';
 comment on table column ghouls.pauses.workflow is 'Null: every workflow.';
+comment on table column ghouls.releases.basis_text is 'Canonical JSON of what the workflow digest is made of; that digest is the SHA-256 of this text.';
+comment on table column ghouls.releases.bundle_digest is 'SHA-256 of the bundle: its name in the store, and what a worker compares its bytes with.';
+comment on table column ghouls.releases.deleted_at is 'When its bundle was taken out of the store.';
+comment on table column ghouls.releases.deployed_at is 'When a deploy last had it.';
+comment on table column ghouls.releases.removed_at is 'When it was given up, because no open run needed it. A deploy that has it again takes that back.';
+comment on table column ghouls.releases.starts is 'Digests of the workflows whose runs this code may start as children: their releases are kept as long as this one.';
 comment on table column ghouls.reservations.asked_at is 'The first ask in a row of its call, over all hops: its place among those that wait.';
 comment on table column ghouls.reservations.inside is 'Units of the same capacity that are held around it: it can never be had where both come to more than there is.';
 comment on table column ghouls.reservations.left_at is 'When its claim was lost or given up: a place is kept for a while after it, units until nothing of the claim can act.';
@@ -1470,6 +1500,7 @@ grant insert, select on table journal to application;
 grant select on table migrations to application;
 grant insert, select, update on table passes to application;
 grant insert, select on table pauses to application;
+grant insert, select, update on table releases to application;
 grant delete, insert, select on table repairs to application;
 grant insert, select, update on table reservations to application;
 grant insert, select, update on table runs to application;

@@ -8,7 +8,7 @@ import {
   type QueuePort,
   type RunStatus,
 } from "@ghouls/core";
-import { createDirectEgress, type ExecutionDeps, type MessageOutcome } from "@ghouls/engine";
+import { createDirectEgress, noReleases, type ExecutionDeps, type MessageOutcome } from "@ghouls/engine";
 import type { Ledger } from "@ghouls/ledger";
 import { MIGRATIONS } from "../../packages/ledger/src/schema/migrations/index.ts";
 import { bindSchema } from "../../packages/ledger/src/sql/statement.ts";
@@ -112,6 +112,8 @@ export function inhabit(
     metrics: noMetrics,
     logFor: () => silent,
     live: noLiveStream,
+    // The frozen engines knew of none.
+    releases: noReleases,
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
     // Engine 1 had none: its relay published.
     ...("Publisher" in engine ? { publisher: new engine.Publisher(parts) } : {}),

@@ -183,7 +183,7 @@ describe("the preflight function", () => {
     expect(refusal).toMatchObject({
       code: "integrity_fault",
       message:
-        "open runs have no code in this build, so no code is switched: not so: every open run has its code in this build (hello@1 old)",
+        "open runs have their code neither in this build nor in a release, so no code is switched: not so: every open run has its code in this build or a release (hello@1 old)",
     });
     for (const way of ["accepts", "wait", "ghouls cancel", "acknowledge"])
       expect(refusal?.fix).toContain(way);

@@ -189,7 +189,7 @@ test.each(statements.filter((one) => /\bghouls\./.test(one.text) && !one.name.st
   "$name begins with the caller's tenant and joins on it, unless it is a system statement",
   ({ name, text }) => {
     const takesTenant = /tenant_id = \$1\b|unnest\(\s*\$[12]::text\[\].*?as \w+\(tenant_id,/s.test(text);
-    const tenantless = ["workflows.", "capacities."].some((noun) => name.startsWith(noun));
+    const tenantless = ["workflows.", "capacities.", "releases."].some((noun) => name.startsWith(noun));
     // A judgement is of the whole ledger.
     const judges = name.startsWith("integrity.judge-");
     expect(takesTenant).toBe(!SYSTEM.includes(name) && !tenantless && !judges);

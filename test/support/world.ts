@@ -35,12 +35,14 @@ import {
   createLedgerGrants,
   createReads,
   createSignals,
+  noReleases,
   reconcile,
   work,
   type AdmissionRequest,
   type ExecutionDeps,
   type ExecutionSettings,
   type MessageOutcome,
+  type Releases,
   type Route,
 } from "@ghouls/engine";
 import type { BeforeOpening, Ledger, RetentionAges } from "@ghouls/ledger";
@@ -119,6 +121,7 @@ export interface WorldOptions {
   readonly codec?: Codec;
   readonly faults?: FaultInjector;
   readonly settings?: Partial<ExecutionSettings>;
+  readonly releases?: Releases;
   /** A database and a queue server of the caller's own; fresh ones where absent. */
   readonly db?: TestDatabase;
   readonly sqs?: TestQueue;
@@ -179,6 +182,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     ledger,
     queue,
     registry,
+    releases: options.releases ?? noReleases,
     codec,
     ids,
     faults,

@@ -9,3 +9,4 @@ export { databaseAccess } from "./database-access.ts";
 export type { DatabaseAccess, DatabaseSettings } from "./database-access.ts";
 export { openMetrics } from "./metrics.ts";
 export { openLambdaEgress, type LambdaEgress, type LambdaEgressOptions } from "./lambda-egress.ts";
+export { openS3Releases, type S3Releases, type S3ReleasesOptions } from "./s3-releases.ts";

@@ -137,3 +137,15 @@ export async function api(table: Readonly<Record<string, unknown>>) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { asked, url, env: { GHOULS_API_URL: url, GHOULS_TOKEN: "env-token" } };
 }
+
+const unasked = () => Promise.reject(new Error("this test did not expect releases"));
+
+/** Of a ledger whose releases nobody asks about. */
+export const NO_RELEASES = {
+  all: unasked,
+  newest: unasked,
+  record: unasked,
+  removeUnpinned: unasked,
+  toDelete: unasked,
+  markDeleted: unasked,
+};

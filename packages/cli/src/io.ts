@@ -1,7 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
-import type { BuildOptions, Built, DeploymentPlan, TakeOptions, WorkflowOfBuild } from "@ghouls/functions";
+import type { DigestBasis } from "@ghouls/core";
+import type {
+  BuildOptions,
+  Built,
+  DeploymentPlan,
+  Difference,
+  Published,
+  ReleasePlace,
+  TakeOptions,
+  WorkflowOfBuild,
+  pruneReleases,
+} from "@ghouls/functions";
 import { migrate, migrationSql, openLedger, type DriverName, type Ledger } from "@ghouls/ledger";
 import { systemUser } from "./system-user.ts";
 
@@ -46,6 +57,10 @@ export interface LedgerTools {
     readonly runs: Pick<Ledger["runs"], "repinIfUnclaimed">;
     readonly evidence: Pick<Ledger["evidence"], "verify">;
     readonly integrity: Pick<Ledger["integrity"], "judge" | "acknowledge">;
+    readonly releases: Pick<
+      Ledger["releases"],
+      "all" | "newest" | "record" | "removeUnpinned" | "toDelete" | "markDeleted"
+    >;
     close(): Promise<void>;
   };
   openStores(options: DatabaseConnection & { schema: string; maxConnections: number }): Stores;
@@ -64,6 +79,11 @@ export interface DeploymentTools {
   buildFunctions(options: BuildOptions): Promise<Built>;
   takeBuild(options: TakeOptions): Promise<Built>;
   workflowsOf(config: string): Promise<readonly WorkflowOfBuild[]>;
+  basesOf(config: string): Promise<readonly DigestBasis[]>;
+  basesOfBuild(from: string): Promise<readonly DigestBasis[]>;
+  differencesOf(before: DigestBasis, after: DigestBasis): readonly Difference[];
+  publishBuild(from: string, to: ReleasePlace): Promise<Published>;
+  pruneReleases(unusedMs: number, from: ReleasePlace): ReturnType<typeof pruneReleases>;
   planOf(config: string, options: object): Promise<DeploymentPlan>;
 }
 

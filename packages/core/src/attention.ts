@@ -13,6 +13,8 @@ export const ATTENTION_REASONS = [
   "reservation_waits",
   /** An owner of authority or grants does not say what the run may hold. */
   "holdings_unknown",
+  /** The code of a run is in a release, and where releases lie does not answer. */
+  "release_unreachable",
   /** An effect that happens once may or may not have happened. */
   "effect_unknown",
   /** Nobody knows of a job at another service. */
@@ -56,5 +58,7 @@ export const QUARANTINE_REASONS = {
   checkpoint: /^checkpoint .+ (?:is missing|is of another workflow digest|disagrees with the journal)$/,
   /** A digest that another code accepts is not what the run is pinned to. */
   accepts: /^workflow digest .+ accepts the run's, but /,
+  /** The code of the run, as a deploy has left it, is gone or is not what was recorded. */
+  release: /^the release of .+ is refused: /,
 } as const;
 export type QuarantineReason = keyof typeof QUARANTINE_REASONS;

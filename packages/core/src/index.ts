@@ -22,6 +22,7 @@ export * from "./permissions.ts";
 export * from "./ports.ts";
 export * from "./principal.ts";
 export * from "./publication.ts";
+export * from "./release.ts";
 export * from "./retry.ts";
 export * from "./run.ts";
 export * from "./services.ts";

@@ -15,7 +15,7 @@ export function carriedBy(
 }
 
 /** The check of what a build lacks. It is about a deployment, and no contradiction of the ledger. */
-export const STRANDED_CHECK = "every open run has its code in this build";
+export const STRANDED_CHECK = "every open run has its code in this build or a release";
 
 /** What became of the run of a fault. "made": it was quarantined for it; "standing": it was in quarantine; null: not yet. */
 export type FaultQuarantine = "made" | "standing" | "ended" | "absent";
@@ -144,7 +144,9 @@ export function refusalOf(judged: Judgement, words: RefusalWords): GhoulsError |
   if (all === 0) return undefined;
   const checks = [...new Set(first.map(({ check }) => check))];
   const contradicts = checks.some((check) => check !== STRANDED_CHECK);
-  const what = contradicts ? "the ledger contradicts itself" : "open runs have no code in this build";
+  const what = contradicts
+    ? "the ledger contradicts itself"
+    : "open runs have their code neither in this build nor in a release";
   return new GhoulsError(
     "integrity_fault",
     `${what}, so ${words.stops}: ${checks.map((check) => inWords(check, first)).join("; ")}`,

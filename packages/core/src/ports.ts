@@ -167,6 +167,19 @@ export interface LiveStream {
 /** Nobody looks on. */
 export const noLiveStream: LiveStream = { write: () => undefined, end: () => undefined };
 
+/**
+ * Where the bundles of releases lie, by the SHA-256 of their bytes: S3, or a folder. Each call rejects where nobody can tell
+ * what came of it.
+ */
+export interface ReleaseStore {
+  /** Once more is the same. */
+  put(bundle: string, bytes: Uint8Array): Promise<void>;
+  /** As it lies there, unverified. Undefined where it does not. */
+  get(bundle: string): Promise<Uint8Array | undefined>;
+  /** Of one that is not there it is done. */
+  delete(bundle: string): Promise<void>;
+}
+
 /** Randomness that identifies: run ids and claim tokens (UUIDs). */
 export interface Ids {
   next(): string;

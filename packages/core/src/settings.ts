@@ -47,6 +47,10 @@ export const RetentionSettings = z.strictObject({
   steps: duration.default("30d"),
   /** What the reconciler has repaired. */
   repairs: duration.default("30d"),
+  /** Code that no deploy has had for that long, and that no open run is pinned to. */
+  releases: duration
+    .refine((text) => !isDuration(text) || durationMs(text) >= 3_600_000, "must be at least 1h")
+    .default("30d"),
 });
 export type RetentionSettings = z.infer<typeof RetentionSettings>;
 

@@ -37,5 +37,6 @@ export { createReconcilerService } from "./reconciler/service.ts";
 export { createLowering, type LoweringOptions } from "./reconciler/lowering.ts";
 export { reconcileWhenDue, type ReconcileWhenDueOptions, type Skipped } from "./reconciler/when-due.ts";
 export { Registry } from "./registry.ts";
+export { noReleases, type FoundRelease, type LoadedRelease, type Releases } from "./execution/releases.ts";
 export type * from "./services.ts";
 export { createSignals, type SignalsOptions } from "./signals.ts";

@@ -7,7 +7,15 @@ export {
   type BuiltFunction,
   type TakeOptions,
 } from "./build/functions.ts";
-export { workflowsOf, type WorkflowOfBuild } from "./build/workflows-of.ts";
+export { differencesOf, type Difference } from "./build/differences.ts";
+export {
+  basesOfBuild,
+  pruneReleases,
+  publishBuild,
+  type Published,
+  type ReleasePlace,
+} from "./build/releases-of.ts";
+export { basesOf, workflowsOf, type WorkflowOfBuild } from "./build/workflows-of.ts";
 export { planOf } from "./build/plan-of.ts";
 export { referencesIn } from "./plan/names.ts";
 export { planDeployment, type DeploymentPlan } from "./plan/plan.ts";

@@ -21,6 +21,8 @@ export interface Environment {
   readonly queueUrls: Readonly<Record<string, string>>;
   /** URLs of the dead-letter queues of those that have one here. */
   readonly deadLetterUrls: Readonly<Record<string, string>>;
+  /** Where releases lie: a bucket or a folder; undefined where nobody has said so. */
+  readonly releases: string | undefined;
   /** Which of an account's deployments this is; undefined where nobody measures it. */
   readonly deployment: string | undefined;
   /** Identity of this process for its supervisor; undefined where it makes its own. */
@@ -55,6 +57,7 @@ const Variables = z
     GHOULS_EGRESS_FUNCTION: z.string().min(1).optional(),
     EVENTS_TABLE: z.string().min(1).optional(),
     GHOULS_SCHEMA: z.string().min(1).optional(),
+    GHOULS_RELEASES: z.string().min(1).optional(),
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
     GHOULS_DEPLOYMENT: z.string().min(1).max(200).optional(),
     GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
@@ -75,6 +78,7 @@ export function readEnvironment(
   return {
     database: databaseOf(data, data.DATABASE_URL, data.DATABASE_SECRET_ARN),
     schema: data.GHOULS_SCHEMA,
+    releases: data.GHOULS_RELEASES,
     region: data.AWS_REGION,
     endpoint: data.AWS_ENDPOINT_URL,
     dynamodbEndpoint: data.AWS_ENDPOINT_URL_DYNAMODB ?? data.AWS_ENDPOINT_URL,

@@ -55,7 +55,13 @@ export {
 } from "@ghouls/core";
 export { createAdmitter, type Admitter, type AdmitRequest } from "./admit.ts";
 export { defineConfig, type Config, type ConfigOptions } from "./config.ts";
-export { codeDigest, digestManifest, type DigestManifest, type ReadModule } from "./digest/digest.ts";
+export {
+  codeDigest,
+  digestBasis,
+  digestManifest,
+  type DigestManifest,
+  type ReadModule,
+} from "./digest/digest.ts";
 export { modulesOf, type Reached } from "./digest/modules.ts";
 export { createMigrator, createPreflight, type PreflightReport } from "./handlers/deploy.ts";
 export { createEgress, type EgressOverrides } from "./handlers/egress.ts";
@@ -64,5 +70,8 @@ export { createReconciler } from "./handlers/reconciler.ts";
 export { createWorker } from "./handlers/worker.ts";
 export { httpDecisionSource, type HttpDecisionSourceOptions } from "./http-decision-source.ts";
 export { loadConfig, type LoadedConfig } from "./load-config.ts";
+export { HOST_MODULE, importRelease } from "./releases/module.ts";
+export { publishReleases, removeReleases, type CleanUp, type ReleasePlaces } from "./releases/publishing.ts";
+export { openReleaseStore } from "./releases/store.ts";
 export { httpService, type HttpServiceOptions } from "./services/http-service.ts";
 export { workflow, type WorkflowOptions } from "./workflow.ts";

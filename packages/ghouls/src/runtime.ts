@@ -33,6 +33,7 @@ import type { Config } from "./config.ts";
 import { openDelegation } from "./delegation.ts";
 import { digestOf, type DigestManifest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
+import { openReleaseStore, type OpenReleaseStore } from "./releases/store.ts";
 import { jsonLogger, writeToStdout } from "./logger.ts";
 
 /** What a process of Ghouls is made of. One per process: functions stay warm over many invocations. */
@@ -50,6 +51,8 @@ export interface Runtime {
   /** How long what is kept for people stays. */
   readonly retention: RetentionAges;
   readonly registry: Registry;
+  /** Where releases lie; undefined where nobody has said so. */
+  readonly releaseStore: OpenReleaseStore | undefined;
   /** Says in the ledger which workflows this build has; whoever carries or admits runs awaits it before. */
   readonly announce: () => Promise<void>;
   readonly codec: Codec;
@@ -114,12 +117,10 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       ? {}
       : { beforeOpening: createLowering({ hint, clock, log, patienceMs: hintPatienceMs }) }),
   });
-  const sqs = {
-    region: environment.region,
-    ...(environment.endpoint === undefined ? {} : { endpoint: environment.endpoint }),
-    faults,
-    random: Math.random,
-  };
+  const { releases: place, region, endpoint } = environment;
+  const aws = { region, ...(endpoint === undefined ? {} : { endpoint }) };
+  const releaseStore = place === undefined ? undefined : openReleaseStore(place, aws, faults);
+  const sqs = { ...aws, faults, random: Math.random };
   const queue = openSqs({ ...sqs, queueUrls: environment.queueUrls });
   const names = Object.keys(environment.deadLetterUrls);
   const deadLetters =
@@ -140,6 +141,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     settings: settingsOf(config, environment),
     retention: retentionOf(config),
     registry,
+    releaseStore,
     announce: createAnnouncement({
       ledger,
       registry,
@@ -157,6 +159,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     worker: environment.workerId ?? `worker-${randomUUID()}`,
     close: async () => {
       closeDelegation();
+      releaseStore?.close();
       queue.close();
       deadLetters?.queue.close();
       hint?.close();
@@ -204,8 +207,8 @@ function settingsOf({ timing }: Config, { replayCheck, inspected }: Environment)
 }
 
 /** Opens a runtime once and keeps it; an opening that failed is tried again by the next invocation. */
-export function once(open: () => Promise<Runtime>): () => Promise<Runtime> {
-  let opened: Promise<Runtime> | undefined;
+export function once<Opened extends Runtime>(open: () => Promise<Opened>): () => Promise<Opened> {
+  let opened: Promise<Opened> | undefined;
   return () => {
     opened ??= open().catch((error: unknown) => {
       opened = undefined;

@@ -70,6 +70,7 @@ export type { RepinAnswer } from "./repins.ts";
 export type { ChildEnd } from "./children/ends.ts";
 export type { DuePublication } from "./hops/publications.ts";
 export type { DeliveryRow, RunPageFilter, StoredRun } from "./reads.ts";
+export type { NewRelease, RecordedRelease } from "./releases/releases.ts";
 export { createRoles, rolesSql, type RoleOptions } from "./schema/roles.ts";
 export type { Health } from "./next-look.ts";
 export type { TraceOrigins } from "./hops/traces.ts";

@@ -54,9 +54,11 @@ import * as reads from "./reads.ts";
 import * as repins from "./repins.ts";
 import * as restarts from "./waits/restarts.ts";
 import * as capacities from "./reservations/capacities.ts";
-import * as releases from "./reservations/releases.ts";
+import * as releases from "./releases/releases.ts";
+import * as removals from "./releases/removals.ts";
 import * as reservations from "./reservations/reads.ts";
 import * as takes from "./reservations/takes.ts";
+import * as unitReleases from "./reservations/releases.ts";
 import * as resumptions from "./waits/resumptions.ts";
 import * as settlements from "./hops/settlements.ts";
 import * as signals from "./waits/signals.ts";
@@ -245,8 +247,8 @@ export function openLedger(options: LedgerOptions) {
     },
     reservations: {
       takeIfClaimed: bind(database, takes.takeIfClaimed),
-      releaseIfClaimed: bind(database, releases.releaseIfClaimed),
-      withdrawIfClaimed: bind(database, releases.withdrawIfClaimed),
+      releaseIfClaimed: bind(database, unitReleases.releaseIfClaimed),
+      withdrawIfClaimed: bind(database, unitReleases.withdrawIfClaimed),
       ofRun: bind(database, reservations.readReservations),
     },
     signals: { keep: opening(database, beforeOpening, signals.keepSignal) },
@@ -288,6 +290,16 @@ export function openLedger(options: LedgerOptions) {
     workflows: {
       record: bind(database, workflows.recordWorkflows),
       buildOf: bind(database, workflows.readBuildOf),
+    },
+    /** Code that deploys have left for workers that lack it. */
+    releases: {
+      record: bind(database, releases.recordReleases),
+      ofPin: bind(database, releases.readReleaseOf),
+      newest: bind(database, releases.readNewestRelease),
+      all: bind(database, releases.readReleases),
+      removeUnpinned: bind(database, removals.removeUnpinnedReleases),
+      toDelete: bind(database, removals.readBundlesToDelete),
+      markDeleted: bind(database, removals.markBundleDeleted),
     },
     keys: {
       byId: bind(database, keys.readKey),

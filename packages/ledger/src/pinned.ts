@@ -1,6 +1,7 @@
 import { ENDING_RUN, OPEN_RUN, sqlStates, type RunStatus, type WorkflowPin } from "@ghouls/core";
 import type { Executor } from "./connection/database.ts";
 import { rows } from "./sql/rows.ts";
+import { withoutRelease } from "./releases/released.ts";
 import { readStatement } from "./sql/statement.ts";
 
 const OPEN_OF_PINS = readStatement(
@@ -40,6 +41,7 @@ with stranded as materialized (
     and (run.workflow_name, run.workflow_digest) not in (
       select q.name, q.digest
       from unnest($2::text[], $3::text[]) as q(name, digest))
+    and ${withoutRelease("run")}
 )
 select s.run_id, s.status, s.workflow_name, s.workflow_version, s.workflow_digest, count(*) over ()::integer as runs
 from stranded s
@@ -55,8 +57,8 @@ export interface StrandedRun {
 }
 
 /**
- * The newest runs of a tenant that would go on, and are pinned to none of these digests, whatever their version; and how
- * many there are in all. It looks at every open run of the tenant, as {@link countOpenRunsOfPins} does.
+ * The newest runs of a tenant that would go on, and are pinned to none of these digests, whatever their version, nor to one with a
+ * release; and how many there are in all. It looks at every open run of the tenant, as {@link countOpenRunsOfPins} does.
  */
 export async function readStrandedRuns(
   executor: Executor,

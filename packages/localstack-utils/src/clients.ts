@@ -4,6 +4,7 @@ import { CloudWatchLogs } from "@aws-sdk/client-cloudwatch-logs";
 import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { IAM } from "@aws-sdk/client-iam";
 import { Lambda } from "@aws-sdk/client-lambda";
+import { S3 } from "@aws-sdk/client-s3";
 import { Scheduler } from "@aws-sdk/client-scheduler";
 import { SecretsManager } from "@aws-sdk/client-secrets-manager";
 import { SQS } from "@aws-sdk/client-sqs";
@@ -20,6 +21,7 @@ export interface Clients {
   readonly lambda: Lambda;
   readonly scheduler: Scheduler;
   readonly secrets: SecretsManager;
+  readonly s3: S3;
   readonly sqs: SQS;
   destroy(): void;
 }
@@ -46,6 +48,7 @@ export function openClients({ url, region }: Endpoint): Clients {
     lambda: new Lambda(settings),
     scheduler: new Scheduler(settings),
     secrets: new SecretsManager(settings),
+    s3: new S3({ ...settings, forcePathStyle: true }),
     // A queue's URL names a host of the emulator's own, which need not resolve.
     sqs: new SQS({ ...settings, useQueueUrlAsEndpoint: false }),
   };

@@ -22,6 +22,7 @@ import {
   createReads,
   createSignals,
   LiveRing,
+  noReleases,
   reconcile,
   type Admission,
   type AttemptService,
@@ -98,6 +99,8 @@ export function openParts(options: PartsOptions): Parts {
   const live = new LiveRing(LIVE_BOUNDS);
   const deps = {
     ...shared,
+    // Nothing is deployed here.
+    releases: noReleases,
     queues: Object.keys(config.queues),
     live,
     capacities,

@@ -36,7 +36,12 @@ async function build(io: Io, options: BuildCommandOptions): Promise<number> {
   const functions = built.functions.map(({ entry, bytes, folder }) => [entry, kilobytes(bytes), folder]);
   const workflows = Object.entries(built.workflows).map(([name, digest]) => [name, digest]);
   io.out(`${table(["FUNCTION", "SIZE", "FOLDER"], functions)}\n${table(["WORKFLOW", "DIGEST"], workflows)}`);
-  io.out(`\nbuild ${built.build}\n`);
+  const releases = built.releases.map(({ name, version, bytes, file }) => [
+    `${name}@${version}`,
+    kilobytes(bytes),
+    file,
+  ]);
+  io.out(`\n${table(["RELEASE", "SIZE", "FILE"], releases)}\nbuild ${built.build}\n`);
   return EXIT.ok;
 }
 

@@ -8,6 +8,16 @@ const BUILT = {
   build: "b1",
   functions: [{ entry: "worker", folder: "/out/worker", handler: "index.handler", bytes: 1_234_567 }],
   workflows: { "hello@1": "d1" },
+  releases: [
+    {
+      name: "hello",
+      version: 1,
+      digest: "d1",
+      bundle: "b".repeat(64),
+      bytes: 12_345,
+      file: "/out/releases/b.json",
+    },
+  ],
 } as const;
 const WORKFLOWS = [
   { name: "hello", version: 1, digest: "d1", accepts: [], onWorkerLoss: "resume", queue: undefined },
@@ -55,6 +65,11 @@ async function run(argv: readonly string[], tools: Partial<DeploymentTools> = {}
           asked.push(args);
           return Promise.resolve(WORKFLOWS);
         },
+        basesOf: () => Promise.resolve([]),
+        basesOfBuild: () => Promise.resolve([]),
+        differencesOf: () => [],
+        publishBuild: () => Promise.reject(new Error("not asked")),
+        pruneReleases: () => Promise.reject(new Error("not asked")),
         planOf: (...args) => {
           asked.push(args);
           return Promise.resolve(PLAN as never);
@@ -72,6 +87,7 @@ describe("ghouls build", () => {
     expect(asked).toEqual([{ config: join(cwd, "ghouls.config.ts"), out: join(cwd, "made") }]);
     expect(out).toContain("worker    1235 kB  /out/worker");
     expect(out).toContain("hello@1   d1");
+    expect(out).toContain("hello@1  13 kB  /out/releases/b.json");
     expect(out).toContain("build b1");
     expect(JSON.parse((await run(["build", "--json"])).out)).toEqual(BUILT);
   });

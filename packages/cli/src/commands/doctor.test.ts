@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { GhoulsError, type IntegrityFault, type Judgement } from "@ghouls/core";
-import { AT, folder, ghouls } from "../fakes.support.ts";
+import { AT, folder, ghouls, NO_RELEASES } from "../fakes.support.ts";
 import type { DeploymentTools, Io, LedgerTools } from "../io.ts";
 
 const FAULT: IntegrityFault = {
@@ -45,6 +45,7 @@ async function doctor(
     asked.push(options.connectionString);
     return {
       doctor: () => Promise.reject(new Error("this test did not expect the checks")),
+      releases: NO_RELEASES,
       runs: { repinIfUnclaimed: () => Promise.reject(new Error("the doctor moves no run")) },
       integrity: {
         judge: ({ by, carried }) => {

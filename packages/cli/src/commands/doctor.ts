@@ -1,18 +1,15 @@
 import { resolve } from "node:path";
 import { carriedBy, isRunId, judgementLines } from "@ghouls/core";
 import type { Command } from "commander";
-import { act, withJson, type CommonOptions, type Context } from "../command.ts";
-import { openDoctorDatabase } from "../doctor-database.ts";
+import { act, type Context } from "../command.ts";
 import { verifyAll } from "./doctor-full.ts";
 import { CommandError, EXIT, usageError } from "../failure.ts";
-import type { Diagnosis, Io, LedgerTools } from "../io.ts";
+import type { Diagnosis, Io } from "../io.ts";
+import { inLedger, withLedgerAccess, type LedgerAccess, type OpenLedger } from "../ledger-access.ts";
 import { plainText } from "../manage.ts";
 import { jsonText, printable, table } from "../printable.ts";
 
-interface DoctorOptions extends CommonOptions {
-  readonly databaseUrl?: string;
-  readonly schema: string;
-  readonly dataDir: string;
+interface DoctorOptions extends LedgerAccess {
   readonly full?: true;
   readonly strict?: true;
   readonly config?: string;
@@ -21,18 +18,10 @@ interface DoctorOptions extends CommonOptions {
   readonly actor?: string;
 }
 
-type DoctorLedger = ReturnType<LedgerTools["openLedger"]>;
-
 /** `ghouls doctor`: the invariants of the ledger, with the rows that break them (design.md §4); and the judgement of a start. */
 export function addDoctor(program: Command, context: Context): void {
-  const command = withJson(program.command("doctor"))
+  const command = withLedgerAccess(program.command("doctor"))
     .description("check the invariants of the ledger; exit code 1 where one is broken")
-    .option(
-      "--database-url <url>",
-      "the application's connection (else DATABASE_URL or DATABASE_SECRET_ARN, else the running `ghouls dev`, else the stopped one's database)",
-    )
-    .option("--schema <name>", "schema of the ledger", "ghouls")
-    .option("--data-dir <folder>", "data folder of `ghouls dev`", ".ghouls")
     .option("--full", "also verify all terminal records and seals; keeps each fault, and quarantines its run")
     .option(
       "--strict",
@@ -53,24 +42,13 @@ export function addDoctor(program: Command, context: Context): void {
   command.action(
     act(context, options, async () => {
       const task = taskOf(context.io, options());
-      const database = await openDoctorDatabase(context.io, options());
-      try {
-        const { schema } = options();
-        const ledger = context.io.ledger.openLedger({ ...database.connection, schema, maxConnections: 1 });
-        try {
-          return await task(ledger);
-        } finally {
-          await ledger.close();
-        }
-      } finally {
-        await database.close();
-      }
+      return inLedger(context.io, options(), task);
     }),
   );
 }
 
 /** What is asked for. @throws CommandError where that is two things, or half of one */
-function taskOf(io: Io, options: DoctorOptions): (ledger: DoctorLedger) => Promise<number> {
+function taskOf(io: Io, options: DoctorOptions): (ledger: OpenLedger) => Promise<number> {
   const { full, strict, config, acknowledge: fault, reason, actor } = options;
   if (full === true && (strict === true || fault !== undefined))
     throw usageError("--full is a look of its own", "Leave --strict and --acknowledge out.");
@@ -91,7 +69,7 @@ function taskOf(io: Io, options: DoctorOptions): (ledger: DoctorLedger) => Promi
   return (ledger) => acknowledge(io, ledger, fault, { ...word, json: options.json === true });
 }
 
-async function doctor(io: Io, ledger: DoctorLedger, options: DoctorOptions): Promise<number> {
+async function doctor(io: Io, ledger: OpenLedger, options: DoctorOptions): Promise<number> {
   const diagnoses = await ledger.doctor();
   const look = options.full === true ? await verifyAll(ledger) : undefined;
   const ok = diagnoses.length > 0 && diagnoses.every((diagnosis) => diagnosis.ok) && look?.ok !== false;
@@ -104,7 +82,7 @@ async function doctor(io: Io, ledger: DoctorLedger, options: DoctorOptions): Pro
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-async function judge(io: Io, ledger: DoctorLedger, { config, json }: DoctorOptions): Promise<number> {
+async function judge(io: Io, ledger: OpenLedger, { config, json }: DoctorOptions): Promise<number> {
   const judged = await ledger.integrity.judge({ by: "doctor", carried: await carriedIn(io, config) });
   const ok = judged.refused.count === 0;
   io.out(json === true ? `${jsonText({ ok, ...judged })}\n` : linesText(judgementLines(judged)));
@@ -122,7 +100,7 @@ async function carriedIn(io: Io, config: string | undefined) {
 
 async function acknowledge(
   io: Io,
-  ledger: DoctorLedger,
+  ledger: OpenLedger,
   faultId: string,
   { json, ...word }: { readonly actor: string; readonly reason: string; readonly json: boolean },
 ): Promise<number> {

@@ -1,7 +1,7 @@
 import { GhoulsError } from "@ghouls/core";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { folder, ghouls } from "../fakes.support.ts";
+import { folder, ghouls, NO_RELEASES } from "../fakes.support.ts";
 import type { Diagnosis, Io, LedgerTools, LocalHost } from "../io.ts";
 
 const missing = (name: string) =>
@@ -165,6 +165,7 @@ describe("doctor", () => {
       opened.push(options);
       return {
         doctor: () => (diagnoses instanceof Error ? Promise.reject(diagnoses) : Promise.resolve(diagnoses)),
+        releases: NO_RELEASES,
         runs: { repinIfUnclaimed: () => Promise.reject(new Error("the doctor only looks")) },
         evidence: { verify: () => Promise.reject(new Error("nobody asked for all of it")) },
         integrity: {

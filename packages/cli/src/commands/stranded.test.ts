@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RepinAnswer } from "@ghouls/ledger";
-import { ADMITTED, api, folder, ghouls, RUN_ID, VIEW } from "../fakes.support.ts";
+import { ADMITTED, api, folder, ghouls, RUN_ID, VIEW, NO_RELEASES } from "../fakes.support.ts";
 import type { LedgerTools } from "../io.ts";
 
 const NEW_ID = "7c1d4c39-9c53-4a4b-8e1f-2d3c0b0c7e9e";
@@ -38,6 +38,7 @@ function ledgerWith(answer: Partial<RepinAnswer> | null) {
         doctor: never,
         evidence: { verify: never },
         integrity: { judge: never, acknowledge: never },
+        releases: NO_RELEASES,
         runs: {
           repinIfUnclaimed: (...question) => {
             calls.push(question);

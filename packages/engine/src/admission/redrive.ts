@@ -8,7 +8,14 @@ import {
   type Principal,
   type wire,
 } from "@ghouls/core";
-import type { AdmittedRun, Ledger, RedriveRefusal, RedrivenBefore, StoredRun } from "@ghouls/ledger";
+import type {
+  AdmittedRun,
+  Ledger,
+  RecordedRelease,
+  RedriveRefusal,
+  RedrivenBefore,
+  StoredRun,
+} from "@ghouls/ledger";
 import { announceOrRefuse } from "../announcement.ts";
 import { pinOf, type Registry } from "../registry.ts";
 
@@ -24,7 +31,8 @@ export interface RedriveOptions {
 
 /**
  * Makes a new run of one that has failed or was cancelled, with the journal up to the call that failed. It is pinned to the
- * newest code of this build that has the old digest or accepts it, so that a worker without the mended code leaves it alone.
+ * newest code of this build that has the old digest or accepts it, so that a worker without the mended code leaves it alone;
+ * where there is none, to its own digest, if a release has that code.
  */
 export async function redrive(
   options: RedriveOptions,
@@ -38,7 +46,9 @@ export async function redrive(
   if (old === null) throw absent();
   const carrier = registry.newestCarrier(old.workflow);
   // What was redriven is told first: nothing is carried by this call then.
-  if (carrier === undefined && isTerminalRun(old.status) && old.redrivenAs === null) throw changed(old);
+  const carries = isTerminalRun(old.status) && old.redrivenAs === null;
+  const release = carries && carrier === undefined ? await releaseOf(old, ledger) : undefined;
+  if (carries && carrier === undefined && release === undefined) throw changed(old);
   await announceOrRefuse(announce);
   const newRunId = ids.next();
   const answer = await ledger.runs.redrive(
@@ -46,8 +56,8 @@ export async function redrive(
     {
       runId: newRunId,
       workflow: carrier === undefined ? old.workflow : pinOf(carrier),
-      onWorkerLoss: carrier?.definition.onWorkerLoss ?? "fail",
-      deadlineMs: carrier?.definition.deadlineMs ?? null,
+      onWorkerLoss: carrier?.definition.onWorkerLoss ?? release?.onWorkerLoss ?? "fail",
+      deadlineMs: carrier?.definition.deadlineMs ?? release?.deadlineMs ?? null,
       requestedBy: principal.subject,
       requestedRoles: principal.roles,
       reason,
@@ -78,6 +88,15 @@ export async function redrive(
   };
 }
 
+/** The release that would carry it; undefined where that was given up, or there never was one. */
+async function releaseOf(
+  { workflow }: StoredRun,
+  { releases }: Pick<Ledger, "releases">,
+): Promise<RecordedRelease | undefined> {
+  const found = await releases.ofPin(workflow);
+  return found === null || found.removedAt !== null ? undefined : found;
+}
+
 function absent(): GhoulsError {
   return new GhoulsError("not_found", "there is no such run", { fix: "Check the run id." });
 }
@@ -89,7 +108,7 @@ function notRedrivable(why: RedriveRefusal | "workflow_changed", message: string
 function changed({ runId, workflow: { name, version, digest } }: StoredRun): GhoulsError {
   return notRedrivable(
     "workflow_changed",
-    `run ${runId} is pinned to workflow "${name}" version ${version} with digest ${digest}, and no code of this build carries it on`,
+    `run ${runId} is pinned to workflow "${name}" version ${version} with digest ${digest}, and neither code of this build nor a release carries it on`,
     `Deploy code that carries it on and says so: accepts: ["${digest}"].`,
   );
 }

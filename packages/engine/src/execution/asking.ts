@@ -117,8 +117,8 @@ export class Asking {
     request: unknown,
     options: DelegateOptions | undefined,
   ): Promise<unknown> {
-    const { services } = this.#hop.deps.delegation;
-    return this.#wait("delegate", () => understandJob(name, service, request, options, services));
+    const { delegation } = this.#hop.deps;
+    return this.#wait("delegate", () => understandJob(name, service, request, options, delegation));
   }
 
   child(workflow: AnyWorkflow, input: unknown, options: ChildOptions | undefined): Promise<unknown> {

@@ -13,13 +13,13 @@ import { refusal, type HopEnd } from "./hop-end.ts";
 import { giveBack, handOver } from "./handover.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
-import { adopt, endWithoutWorkflow, pinnedWorkflow } from "./pinned.ts";
+import { adopt, endWithoutWorkflow, pinnedCode, type Code } from "./pinned.ts";
 import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { checkReplay } from "./replay-check.ts";
 import { settle, settlementOf } from "./settle.ts";
 import { callsOf, takeoverProblem } from "./takeover.ts";
-import { endOf } from "./withheld.ts";
+import { endOf, endWithoutRelease } from "./withheld.ts";
 
 /** Carries a claimed delivery to its end. Never rejects. */
 export async function carry(
@@ -71,11 +71,23 @@ async function carryHop(
   reins: Reins,
   holdings: Holdings,
 ): Promise<Carried> {
-  const pinned = pinnedWorkflow(claim.workflow, deps.registry);
-  if ("absent" in pinned) {
-    const end = await endWithoutWorkflow(claim, pinned.absent, deps, invocation);
-    return conclude(claim, end, deps, invocation, undefined);
-  }
+  const pinned = await pinnedCode(claim, deps);
+  if ("workflow" in pinned) return carryCode(pinned, claim, invocation, reins, holdings);
+  const end =
+    "absent" in pinned
+      ? await endWithoutWorkflow(claim, pinned.absent, deps, invocation)
+      : await endWithoutRelease(claim, pinned.unreachable, deps, invocation);
+  return conclude(claim, end, deps, invocation, undefined);
+}
+
+async function carryCode(
+  pinned: Code,
+  claim: ClaimedRun,
+  invocation: Invocation,
+  reins: Reins,
+  holdings: Holdings,
+): Promise<Carried> {
+  const { deps } = pinned;
   const unauthorized = await holdings.checkAuthority(pinned.workflow);
   if (unauthorized !== undefined) {
     const end = await endOf(unauthorized, claim, deps, invocation);

@@ -7,7 +7,7 @@ import type { Holdings } from "./holdings.ts";
 import { Hop } from "./hop.ts";
 import { askForAPerson } from "./live-step.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
-import { pinnedWorkflow } from "./pinned.ts";
+import { pinnedCode } from "./pinned.ts";
 import { CodecError, DisagreementError, type LoadedEntry } from "./loaded-journal.ts";
 import { probe } from "./once-step.ts";
 import type { Reins } from "./reins.ts";
@@ -49,14 +49,17 @@ export async function carryContain(
     const undoKeys = new Set(all.filter(({ kind }) => kind === "undo").map(keyOf));
     const items = all.filter(({ acknowledgedAt }) => acknowledgedAt === null);
     const open = items.filter(({ kind }) => kind === "effect");
-    const pinned = pinnedWorkflow(claim.workflow, deps.registry);
-    if ("absent" in pinned) {
-      deps.logFor(claim).warn("a contain delivery has come to a build without the run's workflow", {
+    const pinned = await pinnedCode(claim, deps);
+    if (!("workflow" in pinned)) {
+      const why =
+        "absent" in pinned ? "it has come to a build without the run's workflow" : pinned.unreachable;
+      deps.logFor(claim).warn("a contain delivery has come to a worker without the run's code", {
         workflow: claim.workflow.name,
         version: claim.workflow.version,
         digest: claim.workflow.digest,
+        why,
       });
-      return await finish(claim, "refused", deps, "it has come to a build without the run's workflow");
+      return await finish(claim, "refused", deps, why);
     }
     const loaded = await loadMaterial(claim, pinned.workflow, deps);
     if (!isMaterial(loaded)) return await finish(claim, "refused", deps);
@@ -73,7 +76,7 @@ export async function carryContain(
       claim,
       pinned.workflow,
       loaded,
-      { ...deps, live: noLiveStream },
+      { ...pinned.deps, live: noLiveStream },
       invocation,
       holdings,
     );

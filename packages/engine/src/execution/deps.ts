@@ -18,6 +18,7 @@ import type { Delegation } from "../delegation/delegation.ts";
 import type { Publisher } from "../admission/publisher.ts";
 import type { StepCopies } from "../evidence/step-copies.ts";
 import type { Registry } from "../registry.ts";
+import type { Releases } from "./releases.ts";
 
 /** What execution needs; passed in, there is no container. */
 export interface ExecutionDeps {
@@ -37,6 +38,8 @@ export interface ExecutionDeps {
   /** Publishes what a hop hands over, and what a loss creates. */
   readonly publisher: Pick<Publisher, "publish">;
   readonly registry: Registry;
+  /** Code of runs that this build has not. */
+  readonly releases: Releases;
   readonly codec: Codec;
   readonly ids: Ids;
   readonly clock: Clock;

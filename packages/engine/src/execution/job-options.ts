@@ -7,10 +7,12 @@ import {
   type AnyService,
   type DelegateOptions,
 } from "@ghouls/core";
+import { digestOfService } from "../delegation/asked.ts";
+import type { Delegation } from "../delegation/delegation.ts";
 import { understood, type Understood } from "./wait-options.ts";
 
 /** Those of the configuration, by name. */
-export type Services = Readonly<Record<string, AnyService>>;
+type Services = Delegation["services"];
 
 const DELEGATE_OPTIONS = new Set(["deadline", "heartbeat"]);
 
@@ -20,13 +22,12 @@ export function understandJob(
   service: unknown,
   request: unknown,
   options: DelegateOptions | undefined,
-  services: Services,
+  { services, byExecutor }: Pick<Delegation, "services" | "byExecutor">,
 ): Understood {
   return understood("delegate", name, options, DELEGATE_OPTIONS, (named) => {
-    const found = Object.entries(services).find(([, one]) => one === service);
-    if (found === undefined)
-      return "its service is not in the configuration: name it in services, and pass that very object";
-    const [serviceName, definition] = found;
+    const found = nameOfService(service, services, byExecutor === true);
+    if (found === undefined) return byExecutor === true ? NO_EXECUTOR : NO_SERVICE;
+    const { name: serviceName, definition } = found;
     const text = requestOf(definition, request);
     if ("problem" in text) return `its request ${text.problem}`;
     const heartbeat = options?.heartbeat;
@@ -49,6 +50,36 @@ export function understandJob(
       },
     };
   });
+}
+
+const NO_SERVICE = "its service is not in the configuration: name it in services, and pass that very object";
+const NO_EXECUTOR =
+  "no service of the configuration is the executor that this release asks for: keep one with that adapter and address in services until its runs have ended";
+
+/** Code of a release has objects of its own: what it means is the service that asks the same executor. */
+function nameOfService(
+  service: unknown,
+  services: Services,
+  byExecutor: boolean,
+): { readonly name: string; readonly definition: AnyService } | undefined {
+  if (!byExecutor) {
+    const found = Object.entries(services).find(([, one]) => one === service);
+    return found && { name: found[0], definition: found[1] };
+  }
+  if (!isService(service)) return undefined;
+  const executor = digestOfService(service);
+  const found = Object.entries(services).find(([, one]) => digestOfService(one) === executor);
+  return found && { name: found[0], definition: service };
+}
+
+function isService(value: unknown): value is AnyService {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "identity" in value &&
+    "request" in value &&
+    "result" in value
+  );
 }
 
 /** What is sent is what the schema gives, as canonical JSON. A schema is user code, and may throw. */

@@ -4,32 +4,64 @@ import { pinOf, type Registry } from "../registry.ts";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import { DUE_AGAIN_MS, refusal, type HopEnd } from "./hop-end.ts";
 import { ledgerNowMs } from "./live-step.ts";
-import { checkpointOf, type JournalItem } from "./loaded-journal.ts";
+import { DisagreementError, checkpointOf, type JournalItem } from "./loaded-journal.ts";
 
-/** The workflow that carries a run, or words for what this build has in its place. */
-export type Pinned =
-  | {
-      readonly workflow: AnyWorkflow;
-      /** Where the run is pinned to earlier code: what it is pinned to once this code has replayed its journal. */
-      readonly adopts: WorkflowPin | undefined;
-    }
-  | { readonly absent: string };
+/** The code that carries a run. */
+export interface Code {
+  readonly workflow: AnyWorkflow;
+  /** Where the run is pinned to earlier code: what it is pinned to once this code has replayed its journal. */
+  readonly adopts: WorkflowPin | undefined;
+  /** What a hop of it goes by: the workflows and services of a release are its own. */
+  readonly deps: ExecutionDeps;
+}
 
-export function pinnedWorkflow(pin: WorkflowPin, registry: Registry): Pinned {
-  const carrier = registry.carrier(pin);
+/** The same; or words for what this build has in its place; or why a release cannot be read now. */
+export type Pinned = Code | { readonly absent: string } | { readonly unreachable: string };
+
+/**
+ * The code of a run: this build's, that very code or what accepts its digest; else the release that a deploy has left.
+ * @throws DisagreementError for a release that is not what was recorded: nothing else takes its place
+ */
+export async function pinnedCode(claim: ClaimedRun, deps: ExecutionDeps): Promise<Pinned> {
+  const pin = claim.workflow;
+  const carrier = deps.registry.carrier(pin);
   if (carrier !== undefined) {
     const own = pinOf(carrier);
-    return { workflow: carrier.definition, adopts: own.digest === pin.digest ? undefined : own };
+    return { workflow: carrier.definition, adopts: own.digest === pin.digest ? undefined : own, deps };
   }
+  const found = await deps.releases.find(pin);
+  switch (found.kind) {
+    case "none":
+      return { absent: absence(pin, deps.registry) };
+    case "unreachable":
+      return { unreachable: `the release of ${inWords(pin)} cannot be read: ${found.why}` };
+    case "refused":
+      throw new DisagreementError(`the release of ${inWords(pin)} is refused: ${found.why}`);
+    case "loaded": {
+      const { registry } = found.release;
+      const definition = registry.find(pin)?.definition;
+      if (definition === undefined) throw new TypeError(`a release has no ${inWords(pin)}`);
+      const { name, version, digest } = pin;
+      deps
+        .logFor(claim)
+        .info("the run goes on with the code of a release", { workflow: name, version, digest });
+      const delegation = { ...deps.delegation, byExecutor: true };
+      return { workflow: definition, adopts: undefined, deps: { ...deps, registry, delegation } };
+    }
+  }
+}
+
+function inWords({ name, version, digest }: WorkflowPin): string {
+  return `workflow "${name}" version ${version} with digest ${digest}`;
+}
+
+function absence(pin: WorkflowPin, registry: Registry): string {
   const registered = registry.find(pin);
   const here =
     registered === undefined
       ? "this worker has none of that name and version"
       : `this worker has ${registered.digest}`;
-  const { name, version, digest } = pin;
-  return {
-    absent: `the run is pinned to workflow "${name}" version ${version} with digest ${digest}; ${here}`,
-  };
+  return `the run is pinned to ${inWords(pin)}; ${here}, and there is no release of it`;
 }
 
 /**

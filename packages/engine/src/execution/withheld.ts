@@ -1,4 +1,4 @@
-import { attentionText, errorInLog } from "@ghouls/core";
+import { attentionText, errorInLog, type AttentionReason } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
 import type { ExecutionDeps, Invocation } from "./deps.ts";
 import type { Withheld } from "./holdings.ts";
@@ -27,14 +27,28 @@ export async function endOf(
       deps.logFor(claim).warn("a hop cannot have what it is to hold; its delivery goes back", {
         why: withheld.inLog ?? withheld.why,
       });
-      await askForAPerson(claim, withheld.why, deps);
+      await askForAPerson(claim, "holdings_unknown", withheld.why, deps);
       return { kind: "given_back", dueAt: due(DUE_AGAIN_MS), why: "it is not known what it may hold" };
   }
+}
+
+/** How a hop ends whose code is in a release that cannot be read now: nothing says that it is not there. */
+export async function endWithoutRelease(
+  claim: ClaimedRun,
+  why: string,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+): Promise<HopEnd> {
+  deps.logFor(claim).warn("the release of a run cannot be read; its delivery goes back", { why });
+  await askForAPerson(claim, "release_unreachable", why, deps);
+  const dueAt = new Date(ledgerNowMs(claim, deps, invocation) + DUE_AGAIN_MS);
+  return { kind: "given_back", dueAt, why: "its release cannot be read" };
 }
 
 /** Once this has lasted: every delivery of the last few, for whatever reason, went back, so that the run came no further. */
 async function askForAPerson(
   claim: ClaimedRun,
+  reason: AttentionReason,
   why: string,
   { ledger, logFor, settings }: Pick<ExecutionDeps, "ledger" | "logFor" | "settings">,
 ): Promise<void> {
@@ -43,7 +57,7 @@ async function askForAPerson(
     if (await ledger.deliveries.wereGivenBack(claim, times))
       await ledger.runs.raiseAttention(
         claim,
-        attentionText("holdings_unknown", `${why} (given back ${times} times before)`),
+        attentionText(reason, `${why} (given back ${times} times before)`),
       );
   } catch (error) {
     // The hop after this one says it.

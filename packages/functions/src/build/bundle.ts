@@ -1,21 +1,17 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BuildFailure, BuildResult, Metafile, Plugin } from "esbuild";
-import { GhoulsError, describeFailure } from "@ghouls/core";
+import type { BuildResult, Metafile, Plugin } from "esbuild";
 import type { DigestManifest } from "ghouls";
 import { ENTRIES, type Entry } from "../plan/functions.ts";
-import { absentPackages } from "./absent.ts";
-import type { Sources } from "./sources.ts";
+import { bundling, cannotBeBundled, type BundledCode } from "./bundling.ts";
 
-export interface Parts {
+export interface Parts extends BundledCode {
   /** Real path of ghouls.config.ts. */
   readonly configPath: string;
-  readonly root: string;
   readonly manifest: DigestManifest;
-  readonly sources: Sources;
-  /** Packages that are deployed beside the bundle. */
-  readonly external: readonly string[];
+  /** Bundles of the releases of this build. */
+  readonly releases: readonly string[];
 }
 
 /**
@@ -74,40 +70,19 @@ type Bundled = BuildResult<{ write: false; metafile: true }>;
 
 async function bundled(entries: readonly Entry[], outdir: string, parts: Parts): Promise<Bundled> {
   const { build } = await import("esbuild");
+  const common = bundling(parts);
   try {
     return await build({
+      ...common,
       entryPoints: Object.fromEntries(entries.map((entry) => [entry, sourceOf(entry)])),
       outdir,
-      write: false,
-      absWorkingDir: parts.root,
-      bundle: true,
-      platform: "node",
-      format: "esm",
-      target: "node24",
       // Loaded when they are needed: an SDK is half of a cold start.
       splitting: true,
-      outExtension: { ".js": ".mjs" },
       chunkNames: "chunk-[hash]",
-      mainFields: ["module", "main"],
-      // Names stay, so that a stack trace can be read.
-      minifyWhitespace: true,
-      minifySyntax: true,
-      legalComments: "none",
-      tsconfigRaw: AS_NODE_STRIPS,
-      // Digests are made at the build; the native bindings of pg are another driver.
-      external: ["esbuild", "pg-native", ...parts.external.flatMap((name) => [name, `${name}/*`])],
-      banner: { js: COMMONJS },
-      // A name of the user's own stays theirs: only what nobody declares is one of these.
-      define: { __dirname: "ghoulsDirname", __filename: "ghoulsFilename" },
-      logLevel: "silent",
-      metafile: true,
-      plugins: [entrancePlugin(parts), absentPackages, parts.sources.plugin()],
+      plugins: [entrancePlugin(parts), ...common.plugins],
     });
   } catch (error) {
-    throw new GhoulsError("configuration_invalid", `the functions ${entries.join(", ")} cannot be bundled`, {
-      fix: `${nativeFix(error)}${describeFailure(error).message.slice(0, 1_000)}`,
-      cause: error,
-    });
+    throw cannotBeBundled(`the functions ${entries.join(", ")}`, error);
   }
 }
 
@@ -115,39 +90,19 @@ function sourceOf(entry: Entry): string {
   return fileURLToPath(import.meta.resolve(`@ghouls/functions/${entry}`));
 }
 
-/** A binary is for the machine that loads it, beside the code that asks for it. */
-function nativeFix(error: unknown): string {
-  const { errors = [] } = error as Partial<BuildFailure>;
-  const native = errors.find(({ text }) => text.includes('".node" files'));
-  if (native === undefined) return "";
-  const found = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(
-    native.location?.file ?? "",
-  )?.[1];
-  return `${found ?? "A package"} has a binary, which cannot be bundled: name it in build: { external: ["${found ?? "…"}"] }. `;
-}
-
-/** A folder's own tsconfig.json changes nothing: Node, which runs the same code in development, reads none. */
-const AS_NODE_STRIPS = { compilerOptions: { verbatimModuleSyntax: true, useDefineForClassFields: true } };
-
-/** What CommonJS packages inside an ES module ask for. */
-const COMMONJS = [
-  'import { createRequire as ghoulsRequire } from "node:module";',
-  'import { dirname as ghoulsDirnameOf } from "node:path";',
-  'import { fileURLToPath as ghoulsPath } from "node:url";',
-  "const require = ghoulsRequire(import.meta.url);",
-  "const ghoulsFilename = ghoulsPath(import.meta.url);",
-  "const ghoulsDirname = ghoulsDirnameOf(ghoulsFilename);",
-].join("\n");
-
-/** Puts the user's configuration and the manifest behind the two aliases of the handlers. */
-function entrancePlugin({ configPath, manifest }: Parts): Plugin {
+/** Puts the user's configuration and what the build knows behind the aliases of the handlers. */
+function entrancePlugin({ configPath, manifest, releases }: Parts): Plugin {
+  const known: Readonly<Record<string, unknown>> = { manifest, releases };
   return {
     name: "ghouls-entrance",
     setup: (build) => {
       build.onResolve({ filter: /^#config$/ }, () => ({ path: configPath }));
-      build.onResolve({ filter: /^#manifest$/ }, () => ({ path: "manifest", namespace: "ghouls" }));
-      build.onLoad({ filter: /^manifest$/, namespace: "ghouls" }, () => ({
-        contents: JSON.stringify(manifest),
+      build.onResolve({ filter: /^#(?:manifest|releases)$/ }, ({ path }) => ({
+        path: path.slice(1),
+        namespace: "ghouls",
+      }));
+      build.onLoad({ filter: /^/, namespace: "ghouls" }, ({ path }) => ({
+        contents: JSON.stringify(known[path]),
         loader: "json",
       }));
     },

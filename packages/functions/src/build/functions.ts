@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestManifest, loadConfig, type DigestManifest } from "ghouls";
@@ -6,8 +6,9 @@ import { ENTRIES, type Entry } from "../plan/functions.ts";
 import { bundleAll } from "./bundle.ts";
 import { askedOf, copyOutside, outsideFiles } from "./outside.ts";
 import { placeOf } from "./place.ts";
-import { basisOf, contentsOf, recordOf, recordText, type BuildRecord } from "./record.ts";
+import { RELEASES, basisOf, contentsOf, recordOf, recordText, type BuildRecord } from "./record.ts";
 import { startEsbuildWithRoom } from "./room.ts";
+import { makeReleases } from "./releases.ts";
 import { buildSources } from "./sources.ts";
 import { tryOut } from "./trial.ts";
 
@@ -33,6 +34,19 @@ export interface Built {
   readonly functions: readonly BuiltFunction[];
   /** Digest by `<name>@<version>`, as it stands in the bundles. */
   readonly workflows: DigestManifest;
+  /** The code of each workflow by itself, for workers of later builds. */
+  readonly releases: readonly BuiltRelease[];
+}
+
+/** A release as a file of a build. */
+export interface BuiltRelease {
+  readonly name: string;
+  readonly version: number;
+  readonly digest: string;
+  /** SHA-256 of the file: what a store has it under. */
+  readonly bundle: string;
+  readonly bytes: number;
+  readonly file: string;
 }
 
 /**
@@ -50,11 +64,31 @@ export async function buildFunctions(options: BuildOptions): Promise<Built> {
     const sources = buildSources();
     const workflows = await digestManifest(config, sources.read);
     const { external } = config.build;
-    const metafiles = await bundleAll(away, { configPath, root, manifest: workflows, sources, external });
+    const code = { root, manifest: workflows, sources, external };
+    const releases = await makeReleases({ ...code, workflows: config.workflows });
+    const metafiles = await bundleAll(away, {
+      ...code,
+      configPath,
+      releases: releases.map(({ bundle }) => bundle),
+    });
     const outside = await outsideFiles(external, askedOf(metafiles, external, root), root);
     for (const entry of ENTRIES) copyOutside(outside, join(away, entry));
     await tryOut(ENTRIES.map((entry) => ({ entry, folder: join(away, entry) })));
-    const record = { ...contentsOf(away), workflows, ...(await basisOf(config, configPath)) };
+    await mkdir(join(away, RELEASES));
+    for (const { bundle, text } of releases) await writeFile(join(away, RELEASES, `${bundle}.json`), text);
+    const listed = releases.map(({ workflow: { name, version, digest }, bundle, text }) => ({
+      name,
+      version,
+      digest,
+      bundle,
+      bytes: Buffer.byteLength(text),
+    }));
+    const record = {
+      ...contentsOf(away),
+      workflows,
+      releases: listed,
+      ...(await basisOf(config, configPath)),
+    };
     await place.fill(away, recordText(record));
     return builtAt(place.out, record);
   } finally {
@@ -86,12 +120,13 @@ export async function takeBuild(options: TakeOptions): Promise<Built> {
   }
 }
 
-function builtAt(out: string, { build, bytes, workflows }: BuildRecord): Built {
+function builtAt(out: string, { build, bytes, workflows, releases }: BuildRecord): Built {
   const functions = ENTRIES.map((entry) => ({
     entry,
     folder: join(out, entry),
     handler: "index.handler" as const,
     bytes: bytes[entry],
   }));
-  return { build, functions, workflows };
+  const files = releases.map((one) => ({ ...one, file: join(out, RELEASES, `${one.bundle}.json`) }));
+  return { build, functions, workflows, releases: files };
 }

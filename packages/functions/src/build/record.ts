@@ -6,6 +6,7 @@ import { GhoulsError } from "@ghouls/core";
 import { codeDigest, type Config, type DigestManifest } from "ghouls";
 import * as z from "zod";
 import { ENTRIES, type Entry } from "../plan/functions.ts";
+import type { BuiltRelease } from "./functions.ts";
 import { MARK } from "./place.ts";
 
 /** What a build was made of. */
@@ -22,16 +23,29 @@ export interface BuildRecord extends Basis {
   readonly build: string;
   readonly bytes: Readonly<Record<Entry, number>>;
   readonly workflows: DigestManifest;
+  readonly releases: readonly Omit<BuiltRelease, "file">[];
 }
 
+/** The folder of a build that holds its releases. */
+export const RELEASES = "releases";
+
 /** Raised where a build of before could not be deployed any more. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 const Recorded = z.object({
   format: z.literal(FORMAT),
   build: z.string(),
   bytes: z.record(z.enum(ENTRIES), z.number()),
   workflows: z.record(z.string(), z.string()),
+  releases: z.array(
+    z.object({
+      name: z.string(),
+      version: z.number(),
+      digest: z.string(),
+      bundle: z.string(),
+      bytes: z.number(),
+    }),
+  ),
   code: z.string(),
   queues: z.array(z.string()),
 });
@@ -56,6 +70,8 @@ export function contentsOf(folder: string): Pick<BuildRecord, "build" | "bytes">
       bytes[entry] += content.byteLength;
     }
   }
+  for (const file of filesOf(join(folder, RELEASES)))
+    hash.update(`${RELEASES}/${file}\0`).update(readFileSync(join(folder, RELEASES, file)));
   return { build: hash.digest("hex").slice(0, 32), bytes };
 }
 
@@ -73,9 +89,7 @@ function filesOf(folder: string): string[] {
  * @throws GhoulsError configuration_invalid
  */
 export async function recordOf(folder: string, basis: Basis): Promise<BuildRecord> {
-  const parsed = Recorded.safeParse(await jsonAt(join(folder, MARK)));
-  if (!parsed.success) throw refused(folder, "is no build of this version");
-  const record = parsed.data;
+  const record = await saidOf(folder);
   if (String(record.queues) !== String(basis.queues)) {
     throw refused(
       folder,
@@ -83,8 +97,23 @@ export async function recordOf(folder: string, basis: Basis): Promise<BuildRecor
     );
   }
   if (record.code !== basis.code) throw refused(folder, "is a build of other code than the configuration's");
-  if (digestAt(folder) !== record.build) throw refused(folder, "is not what its build has left there");
-  return record;
+  return whole(folder, record);
+}
+
+/** What a build says of itself, whatever it was made of. @throws GhoulsError configuration_invalid */
+export async function wholeRecordOf(folder: string): Promise<BuildRecord> {
+  return whole(folder, await saidOf(folder));
+}
+
+async function saidOf(folder: string): Promise<BuildRecord> {
+  const parsed = Recorded.safeParse(await jsonAt(join(folder, MARK)));
+  if (parsed.success) return parsed.data;
+  throw refused(folder, "is no build of this version");
+}
+
+function whole(folder: string, record: BuildRecord): BuildRecord {
+  if (digestAt(folder) === record.build) return record;
+  throw refused(folder, "is not what its build has left there");
 }
 
 function digestAt(folder: string): string | undefined {

@@ -1,9 +1,7 @@
-import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { GhoulsError } from "@ghouls/core";
+import { lastWords, runElsewhere } from "./elsewhere.ts";
 
 /** A function's folder, elsewhere than the project: nothing of it is found there that is not deployed. */
 export interface Candidate {
@@ -38,91 +36,29 @@ interface Loaded {
   readonly words: string;
 }
 
-const LOAD = `import { writeSync } from "node:fs";
-const say = (what) => writeSync(3, JSON.stringify(what) + "\\n");
-for (const url of JSON.parse(process.argv[1])) {
+const LOAD = `for (const url of given) {
   try {
     const { handler } = await import(url);
     if (typeof handler !== "function") throw new Error("it exports no handler");
     say({ ok: true });
   } catch (error) {
-    say({ words: error instanceof Error ? error.name + ": " + error.message : String(error) });
+    say({ words: wordsOf(error) });
     break;
   }
 }
-process.exit(0);
 `;
 
 async function loaded(candidates: readonly Candidate[], patienceMs: number): Promise<Loaded> {
-  const cwd = await mkdtemp(join(tmpdir(), "ghouls-load-"));
-  try {
-    const urls = candidates.map(({ folder }) => pathToFileURL(join(folder, "index.mjs")).href);
-    const child = spawn(
-      process.execPath,
-      ["--input-type=module", "--eval", LOAD, "--", JSON.stringify(urls)],
-      {
-        cwd,
-        env: environment(cwd),
-        stdio: ["ignore", "ignore", "pipe", "pipe"],
-        timeout: patienceMs,
-        killSignal: "SIGKILL",
-      },
-    );
-    const [said, complained] = [child.stdio[3], child.stderr].map(
-      (stream) => stream as NodeJS.ReadableStream,
-    );
-    const [lines, stderr, { code, signal }] = await Promise.all([
-      textOf(said),
-      textOf(complained),
-      new Promise<{ code: number | null; signal: string | null }>((settle, reject) => {
-        child.once("error", reject);
-        child.once("close", (exit, by) => settle({ code: exit, signal: by }));
-      }),
-    ]);
-    return outcomeOf(
-      lines,
-      stderr,
-      signal === "SIGKILL" ? `it takes more than ${patienceMs} ms` : `exit ${code}`,
-    );
-  } finally {
-    await rm(cwd, { recursive: true, force: true });
-  }
-}
-
-function outcomeOf(lines: string, stderr: string, end: string): Loaded {
-  const said = lines
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as { ok?: true; words?: string });
-  const words = said.find((one) => one.words !== undefined)?.words;
+  const urls = candidates.map(({ folder }) => pathToFileURL(join(folder, "index.mjs")).href);
+  const { said, stderr, end } = await runElsewhere<Said>(LOAD, urls, patienceMs);
   // A process that ends itself says nothing of its own.
-  return { count: said.filter(({ ok }) => ok === true).length, words: words ?? lastWords(stderr, end) };
+  const words = said.find((one) => one.words !== undefined)?.words ?? lastWords(stderr, end);
+  return { count: said.filter(({ ok }) => ok === true).length, words };
 }
 
-function lastWords(stderr: string, end: string): string {
-  const error = /^\s*(?:Uncaught )?\w*(?:Error|Exception)\b.*$/m.exec(stderr)?.[0].trim();
-  return error === undefined ? `the process ended while it was loaded (${end})` : `${error} (${end})`;
-}
-
-async function textOf(stream: NodeJS.ReadableStream | undefined): Promise<string> {
-  let text = "";
-  for await (const part of stream ?? []) text += String(part);
-  return text;
-}
-
-/**
- * What the configuration was loaded with a moment ago, and what Lambda sets. Nothing that would lend modules to it.
- * Source: AWS Lambda, "Defined runtime environment variables".
- */
-function environment(root: string): NodeJS.ProcessEnv {
-  const { NODE_OPTIONS: _options, NODE_PATH: _path, ...own } = process.env;
-  return {
-    ...own,
-    AWS_REGION: own["AWS_REGION"] ?? "us-east-1",
-    AWS_EXECUTION_ENV: "AWS_Lambda_nodejs24.x",
-    AWS_LAMBDA_FUNCTION_NAME: "ghouls-build",
-    LAMBDA_TASK_ROOT: root,
-  };
+interface Said {
+  readonly ok?: true;
+  readonly words?: string;
 }
 
 function refused(entry: string, words: string): GhoulsError {

@@ -1,4 +1,5 @@
-import { digestManifest, loadConfig } from "ghouls";
+import type { DigestBasis } from "@ghouls/core";
+import { digestBasis, digestManifest, loadConfig } from "ghouls";
 
 /** A workflow of a configuration, as runs are pinned to it. */
 export interface WorkflowOfBuild {
@@ -27,4 +28,13 @@ export async function workflowsOf(configPath: string): Promise<readonly Workflow
     onWorkerLoss,
     queue,
   }));
+}
+
+/**
+ * What the digests of a configuration's workflows are made of, as they are now.
+ * @throws GhoulsError configuration_invalid where the configuration cannot be loaded
+ */
+export async function basesOf(configPath: string): Promise<readonly DigestBasis[]> {
+  const { config } = await loadConfig(configPath);
+  return Promise.all(config.workflows.map((workflow) => digestBasis(workflow)));
 }

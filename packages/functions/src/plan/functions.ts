@@ -8,6 +8,7 @@ import {
 import { ref, type Reference } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import { workerOf, type QueuePlan } from "./queues.ts";
+import type { ReleasesPlan } from "./releases.ts";
 import {
   asksServices,
   connects,
@@ -15,6 +16,8 @@ import {
   entersVpc,
   hint,
   readsDeadLetters,
+  readsReleases,
+  removesReleases,
   sends,
   writesLog,
   type StatementPlan,
@@ -80,6 +83,7 @@ interface Parts {
   readonly schema: string;
   readonly hint: boolean;
   readonly services: Readonly<Record<string, PlannedService>>;
+  readonly releases: ReleasesPlan;
   readonly options: PlanOptions;
 }
 
@@ -131,10 +135,17 @@ function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan {
     memoryMb: parts.options.memory.worker,
     executions: queue.mapping.maximumConcurrency,
     // A hop's next delivery goes into the queue that it came from.
-    environment: { ...queueUrls([queue]), ...table(parts), ...delegation(parts), ...MEASURED },
+    environment: {
+      ...queueUrls([queue]),
+      ...table(parts),
+      ...releases(parts),
+      ...delegation(parts),
+      ...MEASURED,
+    },
     statements: [
       consumes(queue),
       sends([queue]),
+      ...readsReleases(parts.releases),
       ...(parts.hint ? [hint("lowers")] : []),
       ...(hasServices(parts) ? [asksServices] : []),
     ],
@@ -199,7 +210,11 @@ function deployFunction(id: "migrate" | "preflight", timeoutSeconds: number, par
   const shape = { timeoutSeconds, memoryMb: parts.options.memory.deploy, executions: 1 };
   if (id === "preflight")
     return {
-      ...planned(id, id, parts, { ...shape, environment: {}, statements: [] }),
+      ...planned(id, id, parts, {
+        ...shape,
+        environment: releases(parts),
+        statements: [...readsReleases(parts.releases), removesReleases(parts.releases)],
+      }),
       afterPreflight: false,
     };
   const { applicationRole } = parts.options.database;
@@ -274,6 +289,10 @@ function deadLetterUrls(queues: readonly QueuePlan[]): Record<string, string> {
 
 /** Of those that write measures: into their log, from which CloudWatch takes them. */
 const MEASURED = { GHOULS_DEPLOYMENT: ref("deployment") };
+
+function releases({ releases: { place } }: Parts): Record<string, string> {
+  return { GHOULS_RELEASES: place };
+}
 
 function table({ hint: on }: Parts): Record<string, string> {
   return on ? { EVENTS_TABLE: ref("table.name") } : {};

@@ -7,6 +7,7 @@ import { planFunctions, type FunctionPlan, type PlannedService } from "./functio
 import { ref, type Reference } from "./names.ts";
 import { PlanOptions, type PlanOptionsInput } from "./options.ts";
 import { planQueues, type QueuePlan } from "./queues.ts";
+import { planReleases, type ReleasesPlan } from "./releases.ts";
 
 /** What a plan reads of a configuration made by `defineConfig`. */
 export interface PlannedConfig {
@@ -23,6 +24,7 @@ export interface PlannedConfig {
 export interface DeploymentPlan {
   readonly queues: readonly QueuePlan[];
   readonly table: TablePlan;
+  readonly releases: ReleasesPlan;
   readonly functions: readonly FunctionPlan[];
   readonly http: HttpPlan;
   readonly schedule: SchedulePlan;
@@ -72,8 +74,10 @@ interface NetworkPlan {
 export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = {}): DeploymentPlan {
   const options = checked(given);
   const queues = planQueues(config.queues);
+  const releases = planReleases();
   const functions = planFunctions({
     queues,
+    releases,
     settings: config.queues,
     schema: config.database.schema,
     hint: config.reconciler.hint,
@@ -88,6 +92,7 @@ export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = 
       billing: "PAY_PER_REQUEST",
       arn: ref("table.arn"),
     },
+    releases,
     functions,
     http: { routes: routes(), throttle: options.throttle, payload: "2.0", url: ref("http.url") },
     schedule: { function: "reconciler", expression: "rate(1 minute)", retries: 0 },
@@ -125,6 +130,7 @@ function network({ vpc, database }: PlanOptions, functions: readonly FunctionPla
   const needed: NetworkPlan["endpoints"] = [
     { service: "sqs", type: "Interface" },
     { service: "dynamodb", type: "Gateway" },
+    { service: "s3", type: "Gateway" },
     ...(database.auth === "secret" ? [{ service: "secretsmanager", type: "Interface" } as const] : []),
     // The egress function is outside, and is invoked from inside.
     ...(functions.some(({ entry }) => entry === "egress")

@@ -1,6 +1,7 @@
 import { ref } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import type { QueuePlan } from "./queues.ts";
+import type { ReleasesPlan } from "./releases.ts";
 
 /** One statement of a role, written by hand. No action is a `*`, and no resource but the one that says why. */
 export interface StatementPlan {
@@ -78,6 +79,24 @@ export const entersVpc: StatementPlan = {
   ],
   resources: ["*"],
 };
+
+/** Bundles of releases; whoever may not list is told of none that it is gone. */
+export function readsReleases(releases: ReleasesPlan): StatementPlan[] {
+  return [
+    { sid: "ReadReleases", actions: ["s3:GetObject"], resources: [releases.objects] },
+    {
+      sid: "MissReleases",
+      actions: ["s3:ListBucket"],
+      resources: [releases.arn],
+      conditions: [{ test: "StringLike", variable: "s3:prefix", values: [`${releases.prefix}/*`] }],
+    },
+  ];
+}
+
+/** What a clean-up takes out. */
+export function removesReleases(releases: ReleasesPlan): StatementPlan {
+  return { sid: "RemoveReleases", actions: ["s3:DeleteObject"], resources: [releases.objects] };
+}
 
 /** Questions to services, through the function that has no other right. */
 export const asksServices: StatementPlan = {

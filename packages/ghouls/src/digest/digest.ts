@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { GhoulsError, canonicalText, sha256, type AnyWorkflow } from "@ghouls/core";
+import { GhoulsError, canonicalText, sha256, type AnyWorkflow, type DigestBasis } from "@ghouls/core";
 import * as z from "zod";
 import { localModules, projectRootOf } from "./modules.ts";
 
@@ -67,21 +67,27 @@ export async function workflowDigest(
   workflow: AnyWorkflow,
   read: ReadModule = readFromDisk,
 ): Promise<string> {
+  return sha256(canonicalText(await digestBasis(workflow, read)));
+}
+
+/** What the digest of a workflow is made of: its canonical JSON has the digest as its SHA-256. */
+export async function digestBasis(
+  workflow: AnyWorkflow,
+  read: ReadModule = readFromDisk,
+): Promise<DigestBasis> {
   if (workflow.module === undefined) {
     throw new Error(
       `workflow "${workflow.name}": the module that defines it is not known; pass module: import.meta.url`,
     );
   }
-  return sha256(
-    canonicalText({
-      tag: TAG,
-      name: workflow.name,
-      version: workflow.version,
-      input: schemaOf(workflow.input),
-      output: workflow.output === undefined ? null : schemaOf(workflow.output),
-      modules: await digestsOfModules(workflow.module, read),
-    }),
-  );
+  return {
+    tag: TAG,
+    name: workflow.name,
+    version: workflow.version,
+    input: schemaOf(workflow.input),
+    output: workflow.output === undefined ? null : schemaOf(workflow.output),
+    modules: await digestsOfModules(workflow.module, read),
+  };
 }
 
 /** The digest of a file's own code: of the file and each local module that it reaches by static imports, as above. */

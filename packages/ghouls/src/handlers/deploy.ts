@@ -1,9 +1,11 @@
 import { databaseAccess } from "@ghouls/aws";
-import { carriedBy, judgementLines, noFaults, refusalOf, type JudgedStatus } from "@ghouls/core";
+import { carriedBy, durationMs, judgementLines, noFaults, refusalOf, type JudgedStatus } from "@ghouls/core";
 import { DEFAULT_APPLICATION_ROLE, migrate, type DoctorCheck, type MigrateResult } from "@ghouls/ledger";
 import type { Config } from "../config.ts";
 import { readMigrationEnvironment } from "../environment.ts";
-import { once, openRuntime, processClock, type RuntimeOverrides } from "../runtime.ts";
+import { recordReleases } from "../releases/publishing.ts";
+import { cleanUp, releaseLines, riddenReleases, type ReleaseReport } from "../releases/report.ts";
+import { once, openRuntime, processClock, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 
 /**
  * The migrate function, which a deploy invokes first: the code that runs goes on with the new schema (expand), and the
@@ -40,22 +42,32 @@ export interface PreflightReport {
   readonly acknowledged: number;
   /** Names of checks with how many rows break them, a hundred at most: consistent, and waiting for a person; no reason against a deploy. */
   readonly attention: Readonly<Record<string, number>>;
+  /** What became of the code of before; null where this function was not told where releases lie. */
+  readonly releases: ReleaseReport | null;
   /** The same for people. */
   readonly table: readonly string[];
 }
 
+export interface PreflightOverrides extends RuntimeOverrides {
+  /** Bundles of the releases of this build, which the deploy has put into the store. */
+  readonly releases?: readonly string[];
+}
+
 /**
  * The preflight function, which a deploy invokes between the migration and the switch of code: it judges the ledger, looks for
- * open runs whose code the new build neither has nor accepts, and says how much the new configuration gives of each capacity.
+ * open runs whose code neither the new build nor a release has, records the build's own releases, gives up those that nobody needs, and says how much the new configuration gives of each capacity.
  * @throws GhoulsError integrity_fault for what nobody has acknowledged: the deploy stops, and the old code goes on
  */
 export function createPreflight(
   config: Config,
-  overrides: RuntimeOverrides = {},
+  overrides: PreflightOverrides = {},
 ): (event: unknown) => Promise<PreflightReport> {
   const runtime = once(() => openRuntime(config, overrides));
   return async () => {
-    const { ledger, registry } = await runtime();
+    const opened = await runtime();
+    const { ledger, registry } = opened;
+    // Before the judgement: it is harmless where the deploy ends there, and a build of before is not the last to have them.
+    const recorded = await recordOwn(opened, overrides.releases ?? []);
     const carried = carriedBy(
       registry.all().map(({ definition: { name, accepts }, digest }) => ({ name, digest, accepts })),
     );
@@ -67,14 +79,35 @@ export function createPreflight(
     });
     if (refusal !== undefined) throw refusal;
     await ledger.capacities.say(config.capacities);
+    const releases = recorded === null ? null : await releaseReport(opened, recorded);
     return {
       judged: judged.checks,
       states: judged.states,
       repaired: judged.repaired,
       acknowledged: judged.acknowledged.count,
       attention: counted((await ledger.waiting()).filter(({ ok }) => !ok)),
-      table: judgementLines(judged),
+      releases,
+      table: [...judgementLines(judged), ...releaseLines(releases)],
     };
+  };
+}
+
+async function recordOwn(
+  { releaseStore: store, ledger, environment }: Runtime,
+  bundles: readonly string[],
+): Promise<number | null> {
+  return store === undefined ? null : recordReleases(bundles, environment.build, { ledger, store });
+}
+
+async function releaseReport(
+  { releaseStore: store, ledger, registry, config, log }: Runtime,
+  recorded: number,
+): Promise<ReleaseReport | null> {
+  if (store === undefined) return null;
+  return {
+    recorded,
+    ...(await cleanUp(durationMs(config.retention.releases), { ledger, store }, log)),
+    ridden: riddenReleases(await ledger.releases.all(), registry.carried()),
   };
 }
 

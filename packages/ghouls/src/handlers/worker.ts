@@ -2,6 +2,7 @@ import { LiveRing, createKeyAuthority, createLedgerGrants, work, type ExecutionD
 import { durationMs, errorInLog } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
+import { createReleases } from "../releases/loader.ts";
 import { drainSignal } from "./draining.ts";
 import { guardProcess } from "./left-behind.ts";
 import type { LambdaContext, SqsBatchResponse, SqsEvent } from "./lambda.ts";
@@ -17,7 +18,8 @@ export function createWorker(
   const runtime = once(async () => {
     const opened = await openRuntime(config, overrides);
     guardProcess(opened.log);
-    return opened;
+    const { ledger, releaseStore: store, log } = opened;
+    return { ...opened, releases: createReleases({ ledger, store, log }) };
   });
   const live = new LiveRing();
   return async (event, context) => {
@@ -26,7 +28,7 @@ export function createWorker(
     if (first === undefined) return { batchItemFailures: [] };
     const queue = queueOfArn(first.eventSourceARN, opened.environment);
     await announced(opened);
-    const outcomes = await work(event.Records, executionOf(opened, live), {
+    const outcomes = await work(event.Records, executionOf(opened, live, opened.releases), {
       queue,
       limitMs: durationMs(config.queues[queue]?.functionTimeout ?? "15m"),
       remainingMs: () => context.getRemainingTimeInMillis(),
@@ -50,7 +52,11 @@ async function announced({ announce, log }: Runtime): Promise<void> {
   }
 }
 
-function executionOf(runtime: Runtime, live: ExecutionDeps["live"]): ExecutionDeps {
+function executionOf(
+  runtime: Runtime,
+  live: ExecutionDeps["live"],
+  releases: ExecutionDeps["releases"],
+): ExecutionDeps {
   const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings, clock } =
     runtime;
   const { metrics } = runtime;
@@ -59,6 +65,7 @@ function executionOf(runtime: Runtime, live: ExecutionDeps["live"]): ExecutionDe
     queue,
     publisher,
     registry,
+    releases,
     codec,
     ids,
     faults,

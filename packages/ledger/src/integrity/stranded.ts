@@ -1,5 +1,6 @@
 import { GOING_ON_RUN, STRANDED_CHECK, sqlStates, type WorkflowPin } from "@ghouls/core";
 import type { Executor } from "../connection/database.ts";
+import { withoutRelease } from "../releases/released.ts";
 import { rows } from "../sql/rows.ts";
 import { writeStatement } from "../sql/statement.ts";
 
@@ -18,6 +19,7 @@ with stranded as materialized (
     and (run.workflow_name, run.workflow_digest) not in (
       select q.name, q.digest
       from unnest($1::text[], $2::text[]) as q(name, digest))
+    and ${withoutRelease("run")}
 ), pin as materialized (
   select format($4::text, s.workflow_name, s.workflow_version, s.workflow_digest) as subject,
     format($5::text, count(*), string_agg(s.run_id::text, $6::text order by s.nth) filter (where s.nth <= ${NAMED})) as detail
@@ -52,7 +54,7 @@ select (select count(*) filter (where is_new) from noted)::integer as found, (se
 /** Code that a build has, or says that it may carry on. */
 export type Carried = Pick<WorkflowPin, "name" | "digest">;
 
-/** Looks in every tenant for runs that would go on, and are pinned to none of these digests. */
+/** Looks in every tenant for runs that would go on, and are pinned to none of these digests, nor to one with a release. */
 export async function judgeStranded(
   executor: Executor,
   carried: readonly Carried[],

@@ -33,6 +33,7 @@ function grantsSql(schema: string, role: string): string {
 grant usage on schema ${schema} to ${role};
 grant select on ${schema}.migrations to ${role};
 grant select, insert, update on ${schema}.workflows to ${role};
+grant select, insert, update on ${schema}.releases to ${role};
 grant select, insert, update on ${schema}.runs to ${role};
 grant select, insert, update on ${schema}.deliveries to ${role};
 grant select, insert on ${schema}.journal to ${role};

@@ -19,7 +19,7 @@ interface Question {
   readonly inputs: Inputs;
   /** What an earlier deploy made of it. */
   readonly earlier: Made | undefined;
-  /** The bytes of a function's code by its key in the asset bucket. */
+  /** The bytes of an object by its key: a function's code in the asset bucket, or a release. */
   readonly code: (key: string) => Promise<Uint8Array>;
   /** Waited for as soon as the thing is there, before a further call that may fail: what is there can be removed. */
   readonly began: (keys: Made["keys"]) => Promise<void>;

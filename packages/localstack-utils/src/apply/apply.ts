@@ -1,12 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { resolve } from "node:path";
 import type { Clients } from "../clients.ts";
 import type { Graph, Resource } from "../record/graph.ts";
 import type { Made } from "./applier.ts";
 import { Inputs } from "./inputs.ts";
 import { inOrder } from "./order.ts";
 import { Substitutions } from "./substitutions.ts";
-import { APPLIERS, CODE, isNothing } from "./types.ts";
+import { OBJECT } from "./buckets.ts";
+import { APPLIERS, isNothing } from "./types.ts";
 
 export interface ApplyOptions {
   readonly clients: Clients;
@@ -97,16 +98,16 @@ function refuseUnknown(resources: readonly Resource[]): void {
   throw new Error(`the graph has types that no applier knows: ${types}. Add them to apply/types.ts.`);
 }
 
-/** Reads a function's code by the key that it has in the asset bucket. */
+/** Reads what the graph puts into a bucket, by its key. */
 function assetReader(graph: Graph, root: string): (key: string) => Promise<Uint8Array> {
   const paths = new Map(
     graph.resources
-      .filter(({ type }) => type === CODE)
+      .filter(({ type }) => type === OBJECT)
       .map(({ inputs }) => [inputs["key"], (inputs["source"] as { $asset?: string }).$asset]),
   );
   return async (key) => {
     const path = paths.get(key);
     if (path === undefined) throw new Error(`the graph has no code ${key}`);
-    return readFile(join(root, path));
+    return readFile(resolve(root, path));
   };
 }

@@ -1,5 +1,6 @@
 import type { Applier } from "./applier.ts";
 import { eventSourceMapping, invocation, lambdaFunction, permission } from "./functions.ts";
+import { bucket, bucketPolicy, object } from "./buckets.ts";
 import { api, integration, route, stage } from "./http.ts";
 import { logGroup } from "./logs.ts";
 import { alarm, dashboard } from "./metrics.ts";
@@ -13,6 +14,10 @@ export const APPLIERS: Readonly<Record<string, Applier>> = {
   "aws:sqs/queue:Queue": queue,
   "aws:sqs/queuePolicy:QueuePolicy": queuePolicy,
   "aws:dynamodb/table:Table": table,
+  "aws:s3/bucket:Bucket": bucket,
+  "aws:s3/bucketV2:BucketV2": bucket,
+  "aws:s3/bucketPolicy:BucketPolicy": bucketPolicy,
+  "aws:s3/bucketObjectv2:BucketObjectv2": object,
   "aws:iam/role:Role": role,
   "aws:cloudwatch/logGroup:LogGroup": logGroup,
   "aws:lambda/function:Function": lambdaFunction,
@@ -28,11 +33,9 @@ export const APPLIERS: Readonly<Record<string, Applier>> = {
   "aws:cloudwatch/dashboard:Dashboard": dashboard,
 };
 
-/** What is nothing at AWS: components, links, keys of the deploy itself. */
-const NOTHING = /^(sst:|pulumi:|pulumi-nodejs:|random:|command:)/;
-/** The code of a function: its bytes go into the function itself. */
-export const CODE = "aws:s3/bucketObjectv2:BucketObjectv2";
+/** What is nothing at the endpoint: components, links, keys of the deploy itself; and who may see a bucket that only it has. */
+const NOTHING = /^(sst:|pulumi:|pulumi-nodejs:|random:|command:|aws:s3\/bucketPublicAccessBlock:)/;
 
 export function isNothing(type: string): boolean {
-  return NOTHING.test(type) || type === CODE;
+  return NOTHING.test(type);
 }
