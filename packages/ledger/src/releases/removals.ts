@@ -10,6 +10,7 @@ const LOCK = writeStatement(
 select r.workflow_name, r.workflow_digest, r.bundle_digest
 from ghouls.releases r
 where r.removed_at is null and r.deployed_at < ghouls.clock() - $1::double precision * interval '1 second'
+  and r.deployed_at < (select max(d.deployed_at) from ghouls.releases d)
 order by r.workflow_name, r.workflow_digest, r.bundle_digest
 for update`,
 );
@@ -64,7 +65,7 @@ returning r.bundle_digest`,
 );
 
 /**
- * Gives up what no deploy has had for that long, no process of that code has been started for that long, no open run is pinned
+ * Gives up what is not of the last deploy, no deploy has had for that long, no process of that code has been started for that long, no open run is pinned
  * to, and no release that stays may start as a child. Answers how many; their bundles are to be deleted then.
  * @param unusedSeconds at least an hour or so: a run that is admitted in this very moment comes from a process that has the code
  */
