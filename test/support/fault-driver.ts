@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { afterAll } from "vitest";
+import { afterAll, inject } from "vitest";
 import type { ReceivedMessage } from "@ghouls/core";
 import { durationMs } from "@ghouls/core";
 import { FUNCTION_TIMEOUT, type CrashSettings } from "./crash-workflows.ts";
@@ -63,7 +63,7 @@ process.on("exit", killAll);
 export async function startWorker(options: Start): Promise<WorkerProcess> {
   const name = `worker-${process.pid}-${(number += 1)}`;
   const settings = options.settings ?? {};
-  const child = fork(new URL("./worker-process.ts", import.meta.url), [], {
+  const child = fork(inject("workerProcess"), [], {
     execArgv: [],
     serialization: "json",
     stdio: ["ignore", "pipe", "pipe", "ipc"],

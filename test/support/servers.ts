@@ -21,6 +21,8 @@ declare module "vitest" {
   export interface ProvidedContext {
     postgres: TestServer;
     way: Way;
+    /** The file of the worker that crash tests start; with PostgreSQL 18 only. */
+    workerProcess: string;
   }
 }
 

@@ -6,6 +6,7 @@ import { freePort } from "../free-port.ts";
 import type { TestServer } from "../servers.ts";
 import { createTemplate } from "../template.ts";
 import { IN_ITS_FOLDER, serverFolder } from "./folder.ts";
+import { bundleWorker } from "./worker-bundle.ts";
 
 export interface Running {
   readonly server: TestServer;
@@ -14,10 +15,14 @@ export interface Running {
 
 /** One PostgreSQL for a whole project, with a migrated template that each test file clones. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const postgres = await startPostgres18();
+  const [postgres, worker] = await Promise.all([startPostgres18(), bundleWorker()]);
   project.provide("postgres", postgres.server);
   project.provide("way", "postgres18");
-  return () => postgres.stop();
+  project.provide("workerProcess", worker.file);
+  return () => {
+    worker.remove();
+    return postgres.stop();
+  };
 }
 
 export async function startPostgres18(): Promise<Running> {
