@@ -72,7 +72,7 @@ export async function startParts(
   const databaseUrl = postgres.urlFor(APPLICATION);
   // What is only for those who write workflows is not measured.
   const functionEnv = {
-    ...functionEnvironment(env, databaseUrl, loaded.databaseSchema, queues),
+    ...functionEnvironment(env, databaseUrl, loaded.databaseSchema, queues, join(dataDir, "releases")),
     GHOULS_REPLAY_CHECK: "0",
   };
   const { submitter } = await keysIn(dataDir, postgres);

@@ -16,6 +16,7 @@ export {
   type ReleasePlace,
 } from "./build/releases-of.ts";
 export { basesOf, workflowsOf, type WorkflowOfBuild } from "./build/workflows-of.ts";
+export { publishCode, type RunningCode } from "./build/publish-code.ts";
 export { planOf } from "./build/plan-of.ts";
 export { referencesIn } from "./plan/names.ts";
 export { planDeployment, type DeploymentPlan } from "./plan/plan.ts";

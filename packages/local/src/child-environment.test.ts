@@ -14,10 +14,19 @@ test("functions find what the infrastructure would set, and not what is the host
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const connection = { region: "r", endpoint: "http://127.0.0.1:1", credentials };
   const env = { ...dropped, PATH: "p", AWS_PROFILE: "own", AWS_SESSION_TOKEN: "own" };
-  expect(functionEnvironment(env, "postgres://x", "ghouls", { urls, deadLetterUrls, connection })).toEqual({
+  expect(
+    functionEnvironment(
+      env,
+      "postgres://x",
+      "ghouls",
+      { urls, deadLetterUrls, connection },
+      "/data/releases",
+    ),
+  ).toEqual({
     PATH: "p",
     DATABASE_URL: "postgres://x",
     GHOULS_SCHEMA: "ghouls",
+    GHOULS_RELEASES: "/data/releases",
     GHOULS_REPLAY_CHECK: "1",
     AWS_REGION: "r",
     AWS_ENDPOINT_URL: "http://127.0.0.1:1",
@@ -30,13 +39,20 @@ test("functions find what the infrastructure would set, and not what is the host
 });
 
 test("where the queues are AWS's, the user's own credentials stay; and so does a no to the check of replays", () => {
-  const env = { AWS_PROFILE: "own", GHOULS_REPLAY_CHECK: "0" };
+  const env = { AWS_PROFILE: "own", GHOULS_REPLAY_CHECK: "0", GHOULS_RELEASES: "s3://own/place" };
   expect(
-    functionEnvironment(env, "d", "s", { urls: {}, deadLetterUrls: {}, connection: { region: "r" } }),
+    functionEnvironment(
+      env,
+      "d",
+      "s",
+      { urls: {}, deadLetterUrls: {}, connection: { region: "r" } },
+      "/data/releases",
+    ),
   ).toEqual({
     AWS_PROFILE: "own",
     DATABASE_URL: "d",
     GHOULS_SCHEMA: "s",
+    GHOULS_RELEASES: "s3://own/place",
     GHOULS_REPLAY_CHECK: "0",
     AWS_REGION: "r",
   });
@@ -46,8 +62,20 @@ test("a database of one's own keeps its driver; the embedded one has none, and n
   const secrets = { DATABASE_SECRET_ARN: "arn", GHOULS_MIGRATION_DATABASE_SECRET_ARN: "arn" };
   const way = { DATABASE_DRIVER: "neon", NEON_WS_PROXY: "127.0.0.1:1/v2", DATABASE_AUTH: "password" };
   const of = (env: NodeJS.ProcessEnv) =>
-    functionEnvironment(env, "d", "s", { urls: {}, deadLetterUrls: {}, connection: { region: "r" } });
-  const found = { DATABASE_URL: "d", GHOULS_SCHEMA: "s", GHOULS_REPLAY_CHECK: "1", AWS_REGION: "r" };
+    functionEnvironment(
+      env,
+      "d",
+      "s",
+      { urls: {}, deadLetterUrls: {}, connection: { region: "r" } },
+      "/data/releases",
+    );
+  const found = {
+    DATABASE_URL: "d",
+    GHOULS_SCHEMA: "s",
+    GHOULS_RELEASES: "/data/releases",
+    GHOULS_REPLAY_CHECK: "1",
+    AWS_REGION: "r",
+  };
   expect(of({ ...secrets, ...way })).toEqual(found);
   expect(of({ ...secrets, ...way, DATABASE_URL: "own" })).toEqual({ ...way, ...found });
 });

@@ -24,6 +24,7 @@ export function functionEnvironment(
   databaseUrl: string,
   schema: string,
   queues: Pick<Queues, "urls" | "deadLetterUrls" | "connection">,
+  releases: string,
 ): NodeJS.ProcessEnv {
   const { region, endpoint, credentials } = queues.connection;
   const dropped = [
@@ -36,6 +37,7 @@ export function functionEnvironment(
     ...kept,
     DATABASE_URL: databaseUrl,
     GHOULS_SCHEMA: schema,
+    GHOULS_RELEASES: env["GHOULS_RELEASES"] || releases,
     // Here workflows are written; who does not want it says 0.
     GHOULS_REPLAY_CHECK: env["GHOULS_REPLAY_CHECK"] ?? "1",
     AWS_REGION: region,

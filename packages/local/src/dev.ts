@@ -119,6 +119,7 @@ async function hostOptions(options: DevOptions, around: DevSurroundings): Promis
     printLog: options.once ? () => undefined : (line) => showLog(line, around.err),
     parts: await around.parts(),
     watch: options.watch !== false && !options.once,
+    once: options.once,
     ...(options.inspect === undefined ? {} : { inspect: options.inspect }),
   };
 }

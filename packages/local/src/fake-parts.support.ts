@@ -38,6 +38,7 @@ export function fakeParts(over: { readonly migrationFails?: boolean; readonly ju
           },
         },
         integrity: { judge: () => Promise.resolve(over.judgement ?? SOUND) },
+        releases: { all: () => Promise.resolve([]) },
         runs: {
           openOfPins: () => Promise.resolve([]),
           stranded: () => Promise.resolve({ runs: [], count: 0 }),

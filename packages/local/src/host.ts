@@ -11,7 +11,7 @@ import type { Board } from "./board.ts";
 import { createOwner } from "./owner.ts";
 import type { Owner } from "./owner.ts";
 import { openCodeStore, readCode } from "./code.ts";
-import type { Code, CodeStore } from "./code.ts";
+import type { Code, CodeStore, KeptCode } from "./code.ts";
 import { strandedLines } from "./stranded.ts";
 import { firstState, startReloading } from "./reload.ts";
 import { endLeftServices } from "./services.ts";
@@ -29,6 +29,8 @@ import { openLog, rotate } from "./log.ts";
 import type { HostLedger, LoadedConfig, Parts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
 import { refuseUnready } from "./ready.ts";
+import { releasedLines } from "./released.ts";
+import { startReleasing, type Releasing, type ReleasingOptions } from "./releases.ts";
 import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from "./state.ts";
 import type { DevState } from "./state.ts";
 import { describeNotice, noticeIn, withNotice } from "./notices.ts";
@@ -54,6 +56,8 @@ export interface HostOptions {
   readonly parts: Parts;
   /** Whether what is saved is run. */
   readonly watch: boolean;
+  /** Whether it ends when its examples have ended. */
+  readonly once?: boolean;
   /** Port of the inspector of the one worker that then serves all queues; 0 for any. */
   readonly inspect?: number;
   /** From one reconciliation to the next, in milliseconds. Lambda's schedule has 60 s; here 5 s by default. */
@@ -134,7 +138,8 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   });
   const tokens = await makeKeys(options, database, config);
   await ledger.capacities.say(code.settings.capacities);
-  const env = functionEnvironment(stores.env, database.url, config.databaseSchema, queues);
+  const releases = join(options.dataDir, "releases");
+  const env = functionEnvironment(stores.env, database.url, config.databaseSchema, queues, releases);
   const stateFile = openStateFile(options.dataDir);
   const shown = createBoard({
     file: stateFile,
@@ -156,7 +161,10 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   board = shown;
   await serving.open();
   const say = (text: string): void => log.line("host", text);
-  const aboutStranded = (one: Code) => strandedLines(ledger, one, options.dataDir);
+  const aboutStranded = async (one: Code) => [
+    ...(await strandedLines(ledger, one, options.dataDir)),
+    ...(await releasedLines(ledger, one, options.dataDir)),
+  ];
   // What they are does not concern the start.
   for (const line of await aboutStranded(code)) say(line);
   if (!options.watch) await shown.update({ code: firstState(code) });
@@ -233,12 +241,22 @@ function startServingParts(
       region,
       reconcileEveryMs: options.reconcileEveryMs ?? 5_000,
       drainMs: DRAIN_MS,
+      releasing: releasingOf(options, { configPath: config.path, env, log, ledger }),
       onWorkerEnd: (worker, how) => void supervisor.record(worker, how),
       ...(options.inspect === undefined ? {} : { inspect: { port: options.inspect, hold } }),
     },
     code,
   );
   return owner.own(starting);
+}
+
+/** Nothing outlives examples that are carried to their end. */
+function releasingOf(
+  { parts: { functions }, once }: HostOptions,
+  rest: Omit<ReleasingOptions, "functions">,
+): ((code: KeptCode) => Releasing) | undefined {
+  if (functions === undefined || once === true) return undefined;
+  return (code) => startReleasing(code, { functions, ...rest });
 }
 
 async function openHostLedger(

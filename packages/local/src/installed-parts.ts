@@ -6,5 +6,10 @@ import type { Parts } from "./parts.ts";
  */
 export async function installedParts(): Promise<Parts> {
   const [ghouls, ledger] = await Promise.all([import("ghouls"), import("@ghouls/ledger")]);
-  return { loadConfig: (path) => ghouls.loadConfig(path), ledger, handlers: import.meta.resolve("ghouls") };
+  return {
+    loadConfig: (path) => ghouls.loadConfig(path),
+    ledger,
+    handlers: import.meta.resolve("ghouls"),
+    functions: import.meta.resolve("@ghouls/functions"),
+  };
 }

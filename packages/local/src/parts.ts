@@ -92,6 +92,12 @@ export interface HostLedger extends WorkerEnds, KeyMaker {
     /** Keeps what contradicts itself in the ledger, and answers what stands. */
     judge(options: { readonly by: string }): Promise<Judgement>;
   };
+  readonly releases: {
+    /** All that are there, with the open runs that are pinned to each. */
+    all(): Promise<
+      readonly { readonly workflow: WorkflowPin; readonly bundle: string; readonly runs: number }[]
+    >;
+  };
   readonly runs: {
     /** How many open runs of a tenant are pinned to each of these. */
     openOfPins(
@@ -140,4 +146,6 @@ export interface Parts {
   readonly ledger: LedgerParts;
   /** The module that the child processes take their factories from: a package name or a file URL. */
   readonly handlers: string;
+  /** The module that publishes code; none is published where it is absent. */
+  readonly functions?: string;
 }

@@ -10,6 +10,7 @@ import { openGateway } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import type { HostLog } from "./log.ts";
 import { allOrNothing } from "./owner.ts";
+import type { Releasing } from "./releases.ts";
 import type { Sources } from "./sources.ts";
 import { openSources } from "./sources.ts";
 import type { ProcessEntry } from "./state.ts";
@@ -31,6 +32,8 @@ export interface ServingOptions {
   readonly region: string;
   readonly reconcileEveryMs: number;
   readonly drainMs: number;
+  /** Publishes code that begins to run; it is not published where this is undefined. */
+  readonly releasing: ((code: KeptCode) => Releasing) | undefined;
   readonly onWorkerEnd: (worker: string, how: string) => void;
   readonly inspect?: Inspect;
 }
@@ -40,6 +43,7 @@ interface Generation {
   readonly code: KeptCode;
   readonly api: ApiProcess;
   readonly functions: Functions;
+  readonly releasing: Releasing | undefined;
 }
 
 /** The API and the functions, whose processes can be replaced by ones with other code. */
@@ -104,6 +108,7 @@ async function startBehind(gateway: Gateway, options: ServingOptions, first: Cod
     await Promise.all([one.functions.close(AS_LONG_AS_IT_TAKES_MS), apiEnds]);
     alive.delete(one);
     entries.delete(one.code);
+    await one.releasing?.ended;
     await one.code.forget();
   };
   return {
@@ -125,6 +130,8 @@ async function startBehind(gateway: Gateway, options: ServingOptions, first: Cod
       const [before, next] = [current, await start(code)];
       current = next;
       const answered = gateway.turnTo(next.api.port);
+      // What becomes of its runs is told when it is known whether a release has its code.
+      await before.releasing?.ended;
       watch(next);
       await options.board.update({ api: { url, pid: next.api.pid } });
       void retire(before, answered);
@@ -146,8 +153,9 @@ async function startBehind(gateway: Gateway, options: ServingOptions, first: Cod
 }
 
 /** The functions end before the API, which tells about them to the last. */
-async function end({ functions, api }: Generation): Promise<void> {
+async function end({ functions, api, releasing }: Generation): Promise<void> {
   await functions.close(0);
+  await releasing?.stop();
   await api.stop();
 }
 
@@ -173,7 +181,8 @@ async function startGeneration(
   };
   try {
     const [api, functions] = await allOrNothing([startingApi(), startingFunctions()] as const);
-    return { code: kept, api, functions };
+    // Behind what is waited for.
+    return { code: kept, api, functions, releasing: options.releasing?.(kept) };
   } catch (error) {
     await Promise.all(ends.map((stop) => stop()));
     await kept.forget();

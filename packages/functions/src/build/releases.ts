@@ -6,6 +6,7 @@ import type { BuildResult, Plugin } from "esbuild";
 import {
   GhoulsError,
   RELEASE_ENTRY,
+  canonicalText,
   releaseText,
   sha256,
   type AnyWorkflow,
@@ -50,9 +51,11 @@ export async function makeReleases(parts: ReleaseParts): Promise<MadeRelease[]> 
         Object.hasOwn(manifest, key) ? [[key, manifest[key] ?? ""] as const] : [],
       );
       const workflow = { name, version, digest, onWorkerLoss, deadlineMs: deadlineMs ?? null };
+      const basis = await digestBasis(definition, sources.read);
+      if (sha256(canonicalText(basis)) !== digest) throw movedMeanwhile(definition);
       const text = releaseText({
         workflow,
-        basis: await digestBasis(definition, sources.read),
+        basis,
         defines: Object.fromEntries(defines),
         files: files[index] ?? {},
       });
@@ -198,6 +201,12 @@ function notDefined({ name, version, module }: AnyWorkflow, times: number): Ghou
       fix: "Call workflow() once at the top of a module; where a function of yours calls it, pass module: import.meta.url of the module that calls that function at its top.",
     },
   );
+}
+
+function movedMeanwhile(definition: AnyWorkflow): GhoulsError {
+  return new GhoulsError("configuration_invalid", `the code of ${keyOf(definition)} was saved meanwhile`, {
+    fix: "Do it again.",
+  });
 }
 
 function keyOf({ name, version }: AnyWorkflow): string {

@@ -8,8 +8,13 @@ export interface Sources {
   readonly plugin: () => Plugin;
 }
 
-export function buildSources(): Sources {
-  const texts = new Map<string, Promise<string>>();
+/** The same with texts that were read before. */
+export function sourcesOf(given: Readonly<Record<string, string>>): Sources {
+  const read = Object.entries(given).map(([file, text]) => [file, Promise.resolve(text)] as const);
+  return buildSources(new Map(read));
+}
+
+export function buildSources(texts = new Map<string, Promise<string>>()): Sources {
   const read = (file: string): Promise<string> => {
     const known = texts.get(file);
     if (known !== undefined) return known;
