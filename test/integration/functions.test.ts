@@ -1,9 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { GhoulsError } from "@ghouls/core";
 import { buildFunctions, type Built } from "@ghouls/functions";
 import { emptyDatabase } from "../support/empty-database.ts";
@@ -11,6 +10,7 @@ import { makeRun } from "../support/factories.ts";
 import { APPLICATION } from "../support/template.ts";
 import { makeKey } from "../support/keys.ts";
 import { testDatabase } from "../support/database.ts";
+import { project } from "../support/deploys.ts";
 import { testQueue } from "../support/queue.ts";
 
 /** The functions as a deployment bundles them, each loaded from its own folder. */
@@ -22,7 +22,6 @@ let folder: string;
 let built: Built;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "ghouls-functions-"));
   process.env["DATABASE_URL"] = db.applicationUrl;
   process.env["GHOULS_MIGRATION_DATABASE_URL"] = empty.migratorUrl;
   process.env["GHOULS_APPLICATION_ROLE"] = APPLICATION.name;
@@ -30,21 +29,16 @@ beforeAll(async () => {
   process.env["GHOULS_QUEUE_RUNS_URL"] = sqs.urls["runs"];
   process.env["AWS_ACCESS_KEY_ID"] = "test";
   process.env["AWS_SECRET_ACCESS_KEY"] = "test";
-  const config = join(folder, "ghouls.config.ts");
-  await writeFile(
-    config,
-    `import { defineConfig, workflow } from ${JSON.stringify(join(root, "packages/ghouls/src/index.ts"))};
-import * as z from ${JSON.stringify(join(root, "node_modules/zod/index.js"))};
+  folder = await project({
+    "ghouls.config.ts": `import { defineConfig, workflow } from "ghouls";
+import * as z from "zod";
 const hello = workflow({ name: "hello", version: 1, onWorkerLoss: "resume", input: z.object({ name: z.string() }),
   async run(ctx, { name }) { return ctx.step("greet", () => "Hello, " + name + "."); } });
 export default defineConfig({ workflows: [hello], capacities: { gpu: 2 } });`,
-  );
+  });
+  const config = join(folder, "ghouls.config.ts");
   built = await buildFunctions({ config, out: join(folder, "built") });
 });
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
-
 type Handler = (event: unknown, context?: unknown) => Promise<unknown>;
 
 /** A fresh instance, as an execution environment begins. */

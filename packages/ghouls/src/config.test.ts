@@ -259,10 +259,14 @@ test("a log entry is one line of listed fields, and hostile text forges none", (
 });
 
 test("bodies are kept for ever where no age is given, copies and repairs thirty days; an age is a duration", () => {
-  expect(defineConfig({ workflows: [] }).retention).toEqual({ steps: "30d", repairs: "30d" });
-  const retention = { bodies: "90d", steps: "1d", repairs: "2h" } as const;
+  expect(defineConfig({ workflows: [] }).retention).toEqual({
+    steps: "30d",
+    repairs: "30d",
+    releases: "30d",
+  });
+  const retention = { bodies: "90d", steps: "1d", repairs: "2h", releases: "1h" } as const;
   expect(defineConfig({ workflows: [], retention }).retention).toEqual(retention);
-  for (const wrong of [{ bodies: "soon" }, { steps: "-1d" }, { bodys: "1d" }])
+  for (const wrong of [{ bodies: "soon" }, { steps: "-1d" }, { releases: "59m" }, { bodys: "1d" }])
     expect(() => defineConfig({ workflows: [], retention: wrong as never })).toThrow(
       "the configuration is not valid",
     );

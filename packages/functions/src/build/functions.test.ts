@@ -87,6 +87,7 @@ describe("a build", () => {
       "migrate",
       "preflight",
       "reconciler",
+      "releases",
       "worker",
     ]);
     // Nothing of the builds lies about beside it.

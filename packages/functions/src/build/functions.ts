@@ -6,7 +6,15 @@ import { ENTRIES, type Entry } from "../plan/functions.ts";
 import { bundleAll } from "./bundle.ts";
 import { askedOf, copyOutside, outsideFiles } from "./outside.ts";
 import { placeOf } from "./place.ts";
-import { RELEASES, basisOf, contentsOf, recordOf, recordText, type BuildRecord } from "./record.ts";
+import {
+  RELEASES,
+  basisOf,
+  contentsOf,
+  recordOf,
+  recordText,
+  type BuildRecord,
+  type ListedRelease,
+} from "./record.ts";
 import { startEsbuildWithRoom } from "./room.ts";
 import { makeReleases } from "./releases.ts";
 import { buildSources } from "./sources.ts";
@@ -39,13 +47,7 @@ export interface Built {
 }
 
 /** A release as a file of a build. */
-export interface BuiltRelease {
-  readonly name: string;
-  readonly version: number;
-  readonly digest: string;
-  /** SHA-256 of the file: what a store has it under. */
-  readonly bundle: string;
-  readonly bytes: number;
+export interface BuiltRelease extends ListedRelease {
   readonly file: string;
 }
 

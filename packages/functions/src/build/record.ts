@@ -6,7 +6,6 @@ import { GhoulsError } from "@ghouls/core";
 import { codeDigest, type Config, type DigestManifest } from "ghouls";
 import * as z from "zod";
 import { ENTRIES, type Entry } from "../plan/functions.ts";
-import type { BuiltRelease } from "./functions.ts";
 import { MARK } from "./place.ts";
 
 /** What a build was made of. */
@@ -23,7 +22,17 @@ export interface BuildRecord extends Basis {
   readonly build: string;
   readonly bytes: Readonly<Record<Entry, number>>;
   readonly workflows: DigestManifest;
-  readonly releases: readonly Omit<BuiltRelease, "file">[];
+  readonly releases: readonly ListedRelease[];
+}
+
+/** A release of a build. */
+export interface ListedRelease {
+  readonly name: string;
+  readonly version: number;
+  readonly digest: string;
+  /** SHA-256 of its file: what a store has it under. */
+  readonly bundle: string;
+  readonly bytes: number;
 }
 
 /** The folder of a build that holds its releases. */

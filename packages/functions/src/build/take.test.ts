@@ -36,6 +36,10 @@ test("a build is taken in another checkout of the same code as it is, and stays 
   expect(taken).toEqual({
     ...built,
     functions: built.functions.map((one) => ({ ...one, folder: join(root, "taken", one.entry) })),
+    releases: built.releases.map((one) => ({
+      ...one,
+      file: join(root, "taken/releases", `${one.bundle}.json`),
+    })),
   });
   for (const { folder: at } of taken.functions) {
     await expect(import(pathToFileURL(join(at, "index.mjs")).href)).resolves.toHaveProperty("handler");
@@ -56,7 +60,7 @@ test.each<[what: string, change: (made: string) => Promise<void>, words: string]
     "one of a later version",
     async (made) => {
       const mark = await readFile(join(made, MARK), "utf8");
-      await writeFile(join(made, MARK), mark.replace('"format": 1', '"format": 2'));
+      await writeFile(join(made, MARK), mark.replace('"format": 2', '"format": 3'));
     },
     "is no build of this version",
   ],
@@ -68,6 +72,14 @@ test.each<[what: string, change: (made: string) => Promise<void>, words: string]
   [
     "a build with a file more, such as SST writes beside the code",
     (made) => writeFile(join(made, "api/resource.enc"), ""),
+    "is not what its build has left there",
+  ],
+  [
+    "a build with a release that was changed since",
+    async (made) => {
+      const [name = ""] = await readdir(join(made, "releases"));
+      await appendFile(join(made, "releases", name), " ");
+    },
     "is not what its build has left there",
   ],
   [

@@ -56,6 +56,8 @@ describe("a plan", () => {
       "deployment",
       "table.arn",
       "table.name",
+      "releases.bucket.arn",
+      "releases.bucket.name",
       "http.id",
       "http.url",
       "vpc.subnets",
@@ -138,11 +140,11 @@ describe("what a function may do", () => {
   it("names no action and no resource by a star", () => {
     const statements = plan({ database: { ownKey: true } }).functions.flatMap((one) => one.statements);
     expect(statements.flatMap(({ actions }) => actions).filter((action) => action.includes("*"))).toEqual([]);
-    // A log group's streams are named this way, and nothing else is.
+    // A log group's streams are named this way, and the bundles of releases, whose names are not known before.
     expect(
       statements
         .flatMap(({ resources }) => resources)
-        .filter((one) => one.replace(/\.log\.arn}:\*$/, "").includes("*")),
+        .filter((one) => one.replace(/(?:\.log\.arn}:|\.bucket\.arn}\/releases\/)\*$/, "").includes("*")),
     ).toEqual([]);
   });
 
@@ -340,8 +342,8 @@ test("endpoints are those that the functions need, and none where there is a way
   const services = (options: PlanOptionsInput) =>
     plan(options).network?.endpoints.map(({ service }) => service);
   expect(services({})).toBeUndefined();
-  expect(services({ vpc: {} })).toEqual(["sqs", "dynamodb", "secretsmanager"]);
-  expect(services({ vpc: {}, database: { auth: "iam" } })).toEqual(["sqs", "dynamodb"]);
+  expect(services({ vpc: {} })).toEqual(["sqs", "dynamodb", "s3", "secretsmanager"]);
+  expect(services({ vpc: {}, database: { auth: "iam" } })).toEqual(["sqs", "dynamodb", "s3"]);
   expect(services({ vpc: { endpoints: false } })).toEqual([]);
   const { network } = plan({ vpc: {} }, SERVICES);
   expect(network?.endpoints).toContainEqual({ service: "lambda", type: "Interface" });

@@ -1,5 +1,5 @@
 import { isAbsolute } from "node:path";
-import { openS3Releases, type AwsConnection } from "@ghouls/aws";
+import { openS3Releases } from "@ghouls/aws";
 import { GhoulsError, type FaultInjector, type ReleaseStore } from "@ghouls/core";
 import { openFolderReleases } from "./folder-store.ts";
 
@@ -17,7 +17,7 @@ export interface OpenReleaseStore extends ReleaseStore {
  */
 export function openReleaseStore(
   place: string,
-  connection: Pick<AwsConnection, "region" | "endpoint">,
+  connection: { readonly region: string; readonly endpoint?: string },
   faults: FaultInjector,
 ): OpenReleaseStore {
   const s3 = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(place);
