@@ -17,6 +17,11 @@ export interface ServiceTraits {
   readonly cancel: "final" | "advisory" | "none";
   /** Seconds after which a lookup, or a cancel, sees what had been accepted before. */
   readonly delaySeconds: number;
+  /**
+   * Seconds for which it knows a key, from the first moment at which its submission may have been sent: after them a job that
+   * is not found proves nothing, and a submission of the same key would be a second job. For ever where it is absent.
+   */
+  readonly remembersSeconds?: number;
 }
 
 /** The times of a service. */

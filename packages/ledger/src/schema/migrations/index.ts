@@ -18,6 +18,7 @@ import { reconciler } from "./0017-reconciler.ts";
 import { evidence } from "./0018-evidence.ts";
 import { integrity } from "./0019-integrity.ts";
 import { traces } from "./0020-traces.ts";
+import { remembers } from "./0021-remembers.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -42,4 +43,5 @@ export const MIGRATIONS: readonly Migration[] = [
   evidence,
   integrity,
   traces,
+  remembers,
 ];
