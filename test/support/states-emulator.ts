@@ -1,13 +1,17 @@
+import { afterAll } from "vitest";
 import { until } from "./wait.ts";
 import { MACHINE, type StatesBackend, type StatesReply } from "./state-machine.ts";
 
-const ACTIVITY = MACHINE.replace(":stateMachine:", ":activity:");
 const [, , , REGION = ""] = MACHINE.split(":");
 /** An emulator takes any signature, and reads the region out of it. */
 const AUTHORIZATION = `AWS4-HMAC-SHA256 Credential=test/20260101/${REGION}/states/aws4_request, SignedHeaders=host, Signature=0`;
 
-/** The machine at an emulator: its one state waits for a worker of an activity, which a test is. */
-export async function emulatedStates(endpoint: string): Promise<StatesBackend> {
+/**
+ * A machine at an emulator, until the end of the test file: its one state waits for a worker of an activity, which a test is.
+ * @param machine its ARN
+ */
+export async function emulatedStates(endpoint: string, machine = MACHINE): Promise<StatesBackend> {
+  const activity = machine.replace(":stateMachine:", ":activity:");
   const ask = async (action: string, input: object): Promise<StatesReply> => {
     const answer = await fetch(endpoint, {
       method: "POST",
@@ -25,11 +29,16 @@ export async function emulatedStates(endpoint: string): Promise<StatesBackend> {
     if (status !== 200) throw new Error(`${action} answered ${status}: ${text}`);
     return JSON.parse(text) as T;
   };
-  const name = MACHINE.split(":").at(-1);
+  const name = machine.split(":").at(-1);
+  const remove = async () => {
+    await ask("DeleteStateMachine", { stateMachineArn: machine });
+    await ask("DeleteActivity", { activityArn: activity });
+  };
+  // A run that was ended by force has left them.
+  await remove();
+  afterAll(remove);
   await told("CreateActivity", { name });
-  // One of an earlier run may have another definition, and executions.
-  await ask("DeleteStateMachine", { stateMachineArn: MACHINE });
-  const definition = { StartAt: "Dig", States: { Dig: { Type: "Task", Resource: ACTIVITY, End: true } } };
+  const definition = { StartAt: "Dig", States: { Dig: { Type: "Task", Resource: activity, End: true } } };
   await told("CreateStateMachine", {
     name,
     type: "STANDARD",
@@ -38,7 +47,7 @@ export async function emulatedStates(endpoint: string): Promise<StatesBackend> {
   });
   const listed = async (statusFilter?: string) => {
     const { executions } = await told<{ executions: { name: string }[] }>("ListExecutions", {
-      stateMachineArn: MACHINE,
+      stateMachineArn: machine,
       ...(statusFilter === undefined ? {} : { statusFilter }),
     });
     return executions.map((one) => one.name);
@@ -49,7 +58,7 @@ export async function emulatedStates(endpoint: string): Promise<StatesBackend> {
       while ((await listed("RUNNING")).length > 0) {
         const before = (await listed("RUNNING")).length;
         const task = await until("a task of the activity", async () => {
-          const given = await told<{ taskToken?: string }>("GetActivityTask", { activityArn: ACTIVITY });
+          const given = await told<{ taskToken?: string }>("GetActivityTask", { activityArn: activity });
           return given.taskToken;
         });
         // Of one that was aborted before, an emulator may hand out the task still.
