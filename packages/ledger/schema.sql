@@ -82,7 +82,9 @@ create table ghouls.attempts ( -- r, owner migrator
   contradiction text,
   created_at timestamp with time zone not null,
   closed_at timestamp with time zone,
-  closed_by text
+  closed_by text,
+  remembers_seconds double precision,
+  sends_from timestamp with time zone
 );
 create table ghouls.audit ( -- r, owner migrator
   tenant_id text not null,
@@ -702,6 +704,7 @@ alter table ghouls.attempts add constraint attempts_misses_check CHECK ((misses 
 alter table ghouls.attempts add constraint attempts_of_call UNIQUE (tenant_id, run_id, call_key);
 alter table ghouls.attempts add constraint attempts_pkey PRIMARY KEY (tenant_id, run_id, attempt_id);
 alter table ghouls.attempts add constraint attempts_poll_seconds_check CHECK ((poll_seconds > (0)::double precision));
+alter table ghouls.attempts add constraint attempts_remembers_seconds_check CHECK ((remembers_seconds > (0)::double precision));
 alter table ghouls.attempts add constraint attempts_report CHECK ((((status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text])) = (report_digest IS NOT NULL)) AND ((report_text IS NULL) OR (report_digest IS NOT NULL))));
 alter table ghouls.attempts add constraint attempts_request CHECK (((request_text IS NOT NULL) OR (closed_at IS NOT NULL)));
 alter table ghouls.attempts add constraint attempts_sent CHECK ((((submissions > 0) = (token IS NOT NULL)) AND (num_nulls(token, sends_until, submitter) = ANY (ARRAY[0, 3])) AND ((status = ANY (ARRAY['DEFINED'::text, 'CANCELLED'::text])) OR (token IS NOT NULL)) AND ((status <> 'DEFINED'::text) OR (token IS NULL))));
@@ -1403,6 +1406,8 @@ comment on table column ghouls.api_keys.digest is 'SHA-256 of the text of the ke
 comment on table column ghouls.api_keys.last_used_at is 'To the hour: not written at every request.';
 comment on table column ghouls.arms.due_at is 'When its time is over; null where it has none.';
 comment on table column ghouls.arms.generation is 'Of the wait that holds it, or that held it last.';
+comment on table column ghouls.attempts.remembers_seconds is 'How long its service knows a key, from the first moment at which it may have been sent; null: for ever.';
+comment on table column ghouls.attempts.sends_from is 'The first moment at which whoever holds the token, or held it last, can have sent.';
 comment on table column ghouls.attempts.sends_until is 'The latest moment at which whoever holds the token, or held it last, can still send.';
 comment on table column ghouls.attempts.service_digest is 'Of what identifies its service: the executor that was meant.';
 comment on table column ghouls.attempts.trouble is 'Why the last question came to nothing.';

@@ -86,6 +86,16 @@ export const delegated = workflow({
 });
 `;
 
+/** A state machine that the deploy does not make. */
+export const MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:ghouls-deployed";
+const DIGGER = `import { stepFunctionsService } from "ghouls";
+import * as z from "zod";
+
+export const digger = stepFunctionsService({
+  stateMachine: "${MACHINE}", request: z.object({ name: z.string() }), result: z.object({ found: z.string() }), timeout: "5s",
+});
+`;
+
 /** @param farewell whether it has the workflow that a second deploy brings */
 function configWith(farewell: boolean): string {
   return `import { defineConfig } from "ghouls";
@@ -94,12 +104,13 @@ import { hello } from "./hello.ts";
 import { asks, naps, procession, vanish } from "./slow.ts";
 import { delegated } from "./delegated.ts";
 import { stonemason } from "./stonemason.ts";
+import { digger } from "./digger.ts";
 ${farewell ? `import { farewell } from "./farewell.ts";` : ""}
 // Nothing is put there: what the gate refuses is published nowhere.
 process.env.RELEASES_BUCKET ??= "releases";
 export default defineConfig({
   workflows: [hello, asks, naps, procession, vanish, delegated, releaseGate${farewell ? ", farewell" : ""}],
-  services: { stonemason },
+  services: { stonemason, digger },
   queues: {
     runs: { batchSize: 5, concurrency: 2, functionTimeout: "15s" },
     slow: { batchSize: 1, concurrency: 2, functionTimeout: "15s" },
@@ -119,6 +130,7 @@ export function writeFirst(project: Project): void {
   project.write("slow.ts", SLOW);
   project.write("delegated.ts", DELEGATED);
   project.write("stonemason.ts", STONEMASON);
+  project.write("digger.ts", DIGGER);
   project.write("ghouls.config.ts", configWith(false));
 }
 

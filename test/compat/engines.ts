@@ -16,7 +16,7 @@ const newest = MIGRATIONS.at(-1)?.number ?? 0;
 export const NEWEST: Engine = { number: newest, core, engine, ledger };
 
 /** Migrations that came with the one before them: no build ever knew that one alone, so there is none to freeze. */
-const CAME_WITH_THE_ONE_BEFORE: readonly number[] = [3, 7, 11, 12, 14, 15, 16, 18, 19, 20];
+const CAME_WITH_THE_ONE_BEFORE: readonly number[] = [3, 7, 11, 12, 14, 15, 16, 18, 19, 20, 22];
 
 /** The engine that was deployed when migration `number` came. */
 export function predecessorOf(number: number): number {

@@ -53,8 +53,10 @@ const asks = "lambda:InvokeFunction on GhoulsEgressFunction";
 
 /** What a deployment with services has besides. */
 export interface Services {
-  /** What the project itself allows to the egress function. */
+  /** What the project itself allows to the egress function, and what its services name. */
   readonly given: readonly string[];
+  /** Patterns of these, with the reason why they are no narrower. */
+  readonly patterns?: Readonly<Record<string, string>>;
 }
 
 function permissionsWith(
@@ -103,6 +105,7 @@ export function expectedOf(
     patterns: {
       ...Object.fromEntries(logging.map((name) => [log(name), REASONS["log"] ?? ""])),
       ...(access.all?.includes(VPC_ACCESS) ? { [VPC_ACCESS]: REASONS[VPC_ACCESS] ?? "" } : {}),
+      ...services?.patterns,
     },
     reserved: {},
     logDays: 30,

@@ -48,9 +48,12 @@ function configWith(options: object): string {
   );
 }
 
-/** A configuration with a service. */
+const ACCOUNT = "us-east-1:123456789012";
+const MACHINE = `arn:aws:states:${ACCOUNT}:stateMachine:dig`;
+
+/** A configuration with a service of its own, and a state machine. */
 export const WITH_SERVICES = {
-  "own/ghouls.config.ts": `import { defineConfig } from "ghouls";
+  "own/ghouls.config.ts": `import { defineConfig, stepFunctionsService } from "ghouls";
 import * as z from "zod";
 const answers = async () => ({ state: "running" as const });
 const signer = {
@@ -59,8 +62,17 @@ const signer = {
   times: { timeoutMs: 5_000, pollMs: null, heartbeatMs: null },
   submit: answers, lookUp: answers, cancel: answers,
 };
-export default defineConfig({ workflows: [], services: { signer } });
+const digger = stepFunctionsService({ stateMachine: "${MACHINE}", request: z.unknown(), result: z.unknown() });
+export default defineConfig({ workflows: [], services: { signer, digger } });
 `,
+};
+/** What asking the machine needs, and no more. */
+const describesAndStops = `states:DescribeExecution, states:StopExecution on arn:aws:states:${ACCOUNT}:execution:dig:ghouls-*`;
+const DIGGER = {
+  given: [`states:DescribeStateMachine, states:StartExecution on ${MACHINE}`, describesAndStops],
+  patterns: {
+    [describesAndStops]: "executions are named after the jobs that they are; others' are left out",
+  },
 };
 /** A deployment of that. */
 function ownConfigWith(options: object): string {
@@ -166,7 +178,7 @@ export const VARIANTS = {
     config: ownConfigWith({
       egress: { environment: { SIGNER_REGION: "eu" }, permissions: [asksSigner] },
     }),
-    expected: expectedOf(SECRETS, { services: { given: [reads("signer")] } }),
+    expected: expectedOf(SECRETS, { services: { ...DIGGER, given: [reads("signer"), ...DIGGER.given] } }),
   },
   /** With a service, in a VPC without a way to the internet: the egress function stays outside. */
   servicesInVpc: {
@@ -177,7 +189,7 @@ export const VARIANTS = {
       vpc: { id: "vpc-1", subnets, securityGroups, routeTables: ["rtb-1"] },
     }),
     expected: {
-      ...expectedOf({ ...SECRETS, all: IN_VPC }, { services: { given: [] } }),
+      ...expectedOf({ ...SECRETS, all: IN_VPC }, { services: DIGGER }),
       vpc: {
         id: "vpc-1",
         subnets,

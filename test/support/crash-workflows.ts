@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AnyWorkflow, Duration } from "@ghouls/core";
+import type { AnyService, AnyWorkflow, Duration } from "@ghouls/core";
 import { payout } from "../../packages/workflows/src/payout/payout.ts";
 import {
   defineConfig,
@@ -203,6 +203,8 @@ export interface CrashSettings {
   readonly jobsOrigin?: string;
   /** Where the agent of crash-agent.ts pays; such a worker carries it besides. */
   readonly payments?: string;
+  /** Where Step Functions is; such a worker carries the workflow of crash-states.ts besides. */
+  readonly states?: string;
   /** Folder of the bank of the payouts, which lies where that is said. */
   readonly bank?: string;
   readonly bankLies?: boolean;
@@ -219,14 +221,18 @@ export const FUNCTION_TIMEOUT = "60s";
 /** What their workers may reserve units of. */
 export const CAPACITIES = { gpu: 1 } as const;
 
-export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[] = []): Config {
+export function crashConfig(
+  settings: CrashSettings,
+  more: readonly AnyWorkflow[] = [],
+  others: Readonly<Record<string, AnyService>> = {},
+): Config {
   const { lease = TIMING.lease, functionTimeout = FUNCTION_TIMEOUT, batchSize = 5, poolSize = 2 } = settings;
   const queue = { functionTimeout, batchSize };
   return defineConfig({
     workflows: [...WORKFLOWS, ...more],
     queues: { runs: queue, rites: queue },
     database: { poolSize },
-    services,
+    services: { ...services, ...others },
     capacities: CAPACITIES,
     decisionSources: { tickets: { lookUp: () => Promise.resolve({ outcome: "grant", by: "TICKET-1" }) } },
     egress: { origins: [JOBS] },
@@ -237,5 +243,5 @@ export function crashConfig(settings: CrashSettings, more: readonly AnyWorkflow[
 
 /** The digests of these workflows, as test/support/world.ts gives them. */
 export const MANIFEST = Object.fromEntries(
-  [...WORKFLOWS.map(({ name }) => name), "agent"].map((name) => [`${name}@1`, `${name}@1`]),
+  [...WORKFLOWS.map(({ name }) => name), "agent", "digs"].map((name) => [`${name}@1`, `${name}@1`]),
 );

@@ -83,6 +83,7 @@ export async function startWorker(options: Start): Promise<WorkerProcess> {
       STUB_URL: options.stubUrl,
       ...(settings.jobsOrigin === undefined ? {} : { JOBS_ORIGIN: settings.jobsOrigin }),
       ...(settings.payments === undefined ? {} : { AGENT_PAYMENTS: settings.payments }),
+      ...(settings.states === undefined ? {} : { AWS_ENDPOINT_URL_SFN: settings.states }),
       ...(settings.bank === undefined ? {} : { PAYOUT_BANK: settings.bank }),
       ...(settings.bankLies === true ? { PAYOUT_BANK_LIES: "yes" } : {}),
       CRASH_SETTINGS: JSON.stringify(settings),

@@ -45,7 +45,11 @@ const settings = JSON.parse(process.env["CRASH_SETTINGS"] ?? "{}") as CrashSetti
 const overrides = { manifest: MANIFEST, faults: plan.injector };
 // Its modules are read only where it is to be carried.
 const more = settings.payments === undefined ? [] : [(await import("./crash-agent.ts")).crashAgent];
-const config = crashConfig(settings, more);
+const states = settings.states === undefined ? undefined : await import("./crash-states.ts");
+const config =
+  states === undefined
+    ? crashConfig(settings, more)
+    : crashConfig(settings, [...more, states.digs], { digger: states.digger });
 const worker = createWorker(config, overrides);
 const reconciler = createReconciler(config, overrides);
 

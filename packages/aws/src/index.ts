@@ -8,5 +8,6 @@ export type { SqsOptions, SqsQueue, SqsQueueOptions } from "./sqs-queue.ts";
 export { databaseAccess } from "./database-access.ts";
 export type { DatabaseAccess, DatabaseSettings } from "./database-access.ts";
 export { openMetrics } from "./metrics.ts";
+export { openStates, type States, type StatesAnswer, type StatesFailure } from "./states.ts";
 export { openLambdaEgress, type LambdaEgress, type LambdaEgressOptions } from "./lambda-egress.ts";
 export { openS3Releases, type S3Releases, type S3ReleasesOptions } from "./s3-releases.ts";

@@ -21,6 +21,7 @@ const asked = (change: Partial<AskedAttempt> = {}): AskedAttempt => ({
   status: "SUBMITTING",
   traits,
   late: true,
+  remembered: true,
   acknowledged: false,
   demand: "now",
   submissions: 1,
@@ -59,7 +60,7 @@ describe("what is done about an attempt that is due", () => {
 });
 
 describe("a job that is not found", () => {
-  test("is sent again only where that is proven: late, authoritative, never acknowledged, idempotent and still wanted", () => {
+  test("is sent again only where that is proven: late, remembered, authoritative, never acknowledged, idempotent and still wanted", () => {
     expect(judgeAnswer(asked(), absent)).toEqual({ kind: "resubmit" });
     expect(judgeAnswer(asked({ status: "UNCERTAIN" }), absent)).toEqual({ kind: "resubmit" });
   });
@@ -69,6 +70,19 @@ describe("a job that is not found", () => {
     ["by a lookup that is not authoritative", { traits: { ...traits, lookup: "advisory" } }, "UNCERTAIN"],
     ["which the service had acknowledged", { acknowledged: true, status: "SUBMITTED" }, "UNCERTAIN"],
     ["whose submission is not idempotent", { traits: { ...traits, submit: "once" } }, "UNCERTAIN"],
+    ["which the service may have forgotten by now", { remembered: false }, "UNCERTAIN"],
+    ["that nobody wants, and that may be forgotten", { demand: "no", remembered: false }, "UNCERTAIN"],
+    ["forgotten while its run is under way", { demand: "later", remembered: false }, "UNCERTAIN"],
+    [
+      "of which nobody knew before, and that may be forgotten",
+      { status: "UNCERTAIN", remembered: false },
+      "keep",
+    ],
+    [
+      "which the service had acknowledged, before it must see it",
+      { acknowledged: true, late: false, status: "SUBMITTED" },
+      "keep",
+    ],
     ["whose run is under way", { demand: "later" }, "keep"],
     ["however often it was submitted", { submissions: MAX_SUBMISSIONS }, "UNCERTAIN"],
     ["that nobody wants any more", { demand: "no" }, "CANCELLED"],
@@ -133,6 +147,7 @@ const attempts: fc.Arbitrary<AskedAttempt> = fc.record({
     delaySeconds: fc.nat(60),
   }),
   late: fc.boolean(),
+  remembered: fc.boolean(),
   acknowledged: fc.boolean(),
   demand: fc.constantFrom("now" as const, "later" as const, "no" as const),
   submissions: fc.nat(10),
@@ -146,13 +161,21 @@ test("no answer moves an attempt where its table does not let it go, nor launche
       const move = judgeAnswer(attempt, answer);
       if (move.kind === "move") expect(canMove("attempt", attempt.status, move.to)).toBe(true);
       if (move.kind === "resubmit") {
-        const { late, acknowledged, demand } = attempt;
-        expect([answer.state, late, acknowledged, demand]).toEqual(["absent", true, false, "now"]);
+        const { late, remembered, acknowledged, demand } = attempt;
+        expect([answer.state, late, remembered, acknowledged, demand]).toEqual([
+          "absent",
+          true,
+          true,
+          false,
+          "now",
+        ]);
         expect([attempt.traits.lookup, attempt.traits.submit]).toEqual(["authoritative", "idempotent"]);
         expect(attempt.submissions).toBeLessThan(MAX_SUBMISSIONS);
       }
       if (move.kind === "move" && move.to === "CANCELLED" && attempt.traits.cancel !== "final")
         expect(attempt.late).toBe(true);
+      if (move.kind === "move" && move.to === "CANCELLED" && answer.state === "absent")
+        expect(attempt.remembered).toBe(true);
     }),
     { numRuns: 2_000 },
   );

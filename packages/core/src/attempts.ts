@@ -15,6 +15,8 @@ export interface AskedAttempt {
   readonly traits: ServiceTraits;
   /** Whether the question is put after `sends_until` and the adapter's delay: nothing is on its way any more. */
   readonly late: boolean;
+  /** Whether its service remembers the key for certain, of a submission that was sent as early as it can have been. */
+  readonly remembered: boolean;
   /** Whether the service has ever said that it has the job. */
   readonly acknowledged: boolean;
   readonly demand: Demand;
@@ -91,12 +93,21 @@ function judgeLife(attempt: AskedAttempt, to: "SUBMITTED" | "RUNNING"): AttemptM
   return known ? { kind: "keep", missed: false, why: "the service has it" } : { kind: "move", to };
 }
 
-/** "Not found" proves nothing, unless it was asked late enough and the adapter's lookup is authoritative. */
+/**
+ * "Not found" proves nothing, unless it was asked late enough, and soon enough for the service to remember, and the adapter's
+ * lookup is authoritative.
+ */
 function judgeAbsence(attempt: AskedAttempt): AttemptMove {
-  const { traits, late, acknowledged, demand, submissions } = attempt;
-  if (acknowledged) return uncertain(attempt, "the service had it, and does not find it any more");
+  const { traits, late, remembered, acknowledged, demand, submissions } = attempt;
+  // Before that a lookup need not see yet what was accepted.
   if (!late)
     return { kind: "keep", missed: false, why: "it was asked about while a submission may be on its way" };
+  if (acknowledged) return uncertain(attempt, "the service had it, and does not find it any more");
+  if (!remembered)
+    return uncertain(
+      attempt,
+      "the service does not find it, and may have forgotten it by now: that proves nothing",
+    );
   if (traits.lookup !== "authoritative")
     return uncertain(attempt, "the service does not find it, which proves nothing");
   if (demand === "no") return { kind: "move", to: "CANCELLED" };

@@ -102,6 +102,8 @@ export const FAULT_POINTS = [
   "reconciler.after-turns",
   "egress.before-ask",
   "egress.after-ask",
+  "states.before-ask",
+  "states.after-ask",
   "hint.before-read",
   "hint.after-read",
   "hint.before-lower",

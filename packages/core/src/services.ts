@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import type { FaultInjector } from "./faults.ts";
 import type { JsonValue } from "./json.ts";
 
 /** What an adapter declares of its service: what its answers prove, and what they do not (design.md §3, Delegate). */
@@ -17,6 +18,11 @@ export interface ServiceTraits {
   readonly cancel: "final" | "advisory" | "none";
   /** Seconds after which a lookup, or a cancel, sees what had been accepted before. */
   readonly delaySeconds: number;
+  /**
+   * Seconds for which it knows a key, from the first moment at which its submission may have been sent: after them a job that
+   * is not found proves nothing, and a submission of the same key would be a second job. For ever where it is absent.
+   */
+  readonly remembersSeconds?: number;
 }
 
 /** The times of a service. */
@@ -47,7 +53,10 @@ export type JobAnswer =
   | JobReport
   /** It does not know the key. */
   | { readonly state: "absent" }
-  /** To a submission only: it is certain that nothing of it was sent, such as because no connection came about. */
+  /**
+   * To a submission only: it is certain that nothing of it was sent, such as because no connection came about, or that it was
+   * refused before anything of it began, by a service whose refusals are known to say that.
+   */
   | { readonly state: "unsent"; readonly why: string }
   /** It did not say, or not in time, or something that means nothing. */
   | { readonly state: "unknown"; readonly why: string };
@@ -74,6 +83,15 @@ export interface AskContext {
   readonly signal: AbortSignal;
   /** Origins that may be reached though their addresses are no public ones; empty on Lambda. */
   readonly origins: readonly string[];
+  /** Stands in for what can go wrong, in tests. */
+  readonly faults?: FaultInjector;
+}
+
+/** What may be done with which resources of an AWS account. No pattern but at the end of an ARN. */
+export interface ServicePermission {
+  readonly actions: readonly string[];
+  /** ARNs. */
+  readonly resources: readonly string[];
 }
 
 /**
@@ -90,6 +108,11 @@ export interface Service<Request = unknown, Result = unknown> {
   readonly result: z.ZodType<Result>;
   readonly traits: ServiceTraits;
   readonly times: ServiceTimes;
+  /**
+   * What whoever asks must be allowed in its AWS account: the infrastructure gives the egress function just that. Read when a
+   * deployment is planned, so what it names must be known then. None where it is absent.
+   */
+  readonly permissions?: readonly ServicePermission[];
   submit(job: JobSubmission, context: AskContext): Promise<JobAnswer>;
   lookUp(job: JobRef, context: AskContext): Promise<JobAnswer>;
   cancel(job: JobRef, context: AskContext): Promise<JobAnswer>;

@@ -24,7 +24,7 @@ export function openDelegation(
 ): OpenDelegation {
   const { egressFunction, endpoint, onLambda, publicUrl, region } = environment;
   if (egressFunction === undefined) {
-    const egress = createDirectEgress({ services, origins: onLambda ? [] : origins });
+    const egress = createDirectEgress({ services, origins: onLambda ? [] : origins, faults });
     return { delegation: { services, egress, publicUrl, newToken }, close: () => undefined };
   }
   const egress = openLambdaEgress({

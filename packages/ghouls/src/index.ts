@@ -75,4 +75,5 @@ export { HOST_MODULE, importRelease } from "./releases/module.ts";
 export { publishReleases, removeReleases, type CleanUp, type ReleasePlaces } from "./releases/publishing.ts";
 export { openReleaseStore } from "./releases/store.ts";
 export { httpService, type HttpServiceOptions } from "./services/http-service.ts";
+export { stepFunctionsService, type StepFunctionsServiceOptions } from "./services/step-functions-service.ts";
 export { workflow, type WorkflowOptions } from "./workflow.ts";

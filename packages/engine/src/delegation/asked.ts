@@ -33,11 +33,12 @@ function demandOf({ cancelAsked, overdue, armOpen, parked }: Attempt): Demand {
 
 /** What is judged of an attempt as it was read. */
 export function askedOf(attempt: Attempt): AskedAttempt {
-  const { status, traits, late, acknowledgedAt, submissions, misses, unsent } = attempt;
+  const { status, traits, late, remembered, acknowledgedAt, submissions, misses, unsent } = attempt;
   return {
     status,
     traits,
     late,
+    remembered,
     acknowledged: acknowledgedAt !== null,
     demand: demandOf(attempt),
     submissions,

@@ -2,7 +2,9 @@ import {
   describeFailure,
   readJobAnswer,
   type AnyService,
+  type AskContext,
   type Egress,
+  type FaultInjector,
   type JobAnswer,
   type JobQuestion,
 } from "@ghouls/core";
@@ -13,6 +15,7 @@ export interface DirectEgressOptions {
   readonly services: Readonly<Record<string, AnyService>>;
   /** Origins that may be reached though their addresses are no public ones; empty on Lambda. */
   readonly origins: readonly string[];
+  readonly faults?: FaultInjector;
   /** How long an adapter that was told to stop may take to, in milliseconds; 250 by default. */
   readonly stopMs?: number;
 }
@@ -28,13 +31,18 @@ export class StillAskingError extends Error {
 }
 
 /** Questions leave from this very process: on one machine, and inside of the function that has no rights in the database. */
-export function createDirectEgress({ services, origins, stopMs = STOP_MS }: DirectEgressOptions): Egress {
+export function createDirectEgress({
+  services,
+  origins,
+  faults,
+  stopMs = STOP_MS,
+}: DirectEgressOptions): Egress {
   return {
     ask: async (name, question, timeoutMs) => {
       const service = Object.hasOwn(services, name) ? services[name] : undefined;
       if (service === undefined) throw new Error(`the configuration has no service "${name.slice(0, 100)}"`);
       const abort = new AbortController();
-      const context = { signal: abort.signal, origins };
+      const context = { signal: abort.signal, origins, ...(faults === undefined ? {} : { faults }) };
       const asked = put(service, question, context);
       const ended = asked.then(
         () => undefined,
@@ -57,11 +65,7 @@ export function createDirectEgress({ services, origins, stopMs = STOP_MS }: Dire
 }
 
 /** An adapter may throw before it gives a promise. */
-async function put(
-  service: AnyService,
-  question: JobQuestion,
-  context: { readonly signal: AbortSignal; readonly origins: readonly string[] },
-): Promise<JobAnswer> {
+async function put(service: AnyService, question: JobQuestion, context: AskContext): Promise<JobAnswer> {
   return question.kind === "submit"
     ? service.submit(question.job, context)
     : service[question.kind](question.job, context);

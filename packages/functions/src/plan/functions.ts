@@ -4,12 +4,14 @@ import {
   durationMs,
   queueUrlVariable,
   type QueueSettings,
+  type ServicePermission,
 } from "@ghouls/core";
 import { ref, type Reference } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import { workerOf, type QueuePlan } from "./queues.ts";
 import type { ReleasesPlan } from "./releases.ts";
 import {
+  allowedBy,
   asksServices,
   connects,
   consumes,
@@ -90,6 +92,7 @@ interface Parts {
 /** What a plan reads of a service. */
 export interface PlannedService {
   readonly times: { readonly timeoutMs: number };
+  readonly permissions?: readonly ServicePermission[];
 }
 
 /** @throws GhoulsError configuration_invalid for a reservation of a function that is none */
@@ -174,7 +177,7 @@ function reconcilerFunction(parts: Parts): FunctionPlan {
 }
 
 /**
- * Where questions to services leave from. It has its log and nothing else: no connection, no queue, no table. It never
+ * Where questions to services leave from. It has its log and what its services name: no connection, no queue, no table. It never
  * enters the VPC: inside, it would reach the database and, without a NAT, no service; outside, it is the other way round.
  */
 function egressFunction({ services, options }: Parts): FunctionPlan {
@@ -189,7 +192,7 @@ function egressFunction({ services, options }: Parts): FunctionPlan {
     executions: null,
     connects: false,
     environment: { GHOULS_BUILD: ref("build") },
-    statements: [writesLog("egress")],
+    statements: [writesLog("egress"), ...allowedBy(services)],
     logDays: options.logDays,
     arn: ref("function.egress.arn"),
   };

@@ -215,6 +215,48 @@ describe("services", () => {
     expect(withServices.functions.filter((one) => !one.connects)).toEqual([egress]);
   });
 
+  describe("that name what asking them needs", () => {
+    const machine = "arn:aws:states:us-east-1:123456789012:stateMachine:dig";
+    const needs = (...permissions: { actions: string[]; resources: string[] }[]) => ({
+      services: { signer: { times: { timeoutMs: 5_000 }, permissions } },
+    });
+    const starts = { actions: ["states:StartExecution"], resources: [machine] };
+
+    it("are asked by a function that may do that, once each, and by no other", () => {
+      const { signer } = needs(starts, {
+        actions: ["states:StopExecution"],
+        resources: [`${machine}:x-*`],
+      }).services;
+      const services = { services: { signer, other: signer } };
+      expect(functionOf("egress", {}, services).statements.slice(1)).toEqual([
+        { sid: "AskService1", ...starts },
+        { sid: "AskService2", actions: ["states:StopExecution"], resources: [`${machine}:x-*`] },
+      ]);
+      const all = JSON.stringify(plan({}, services).functions.filter(({ id }) => id !== "egress"));
+      expect(all).not.toContain("states:");
+    });
+
+    it.each<[string, string[], string[]]>([
+      ["every action", ["states:*"], [machine]],
+      ["any action", ["*"], [machine]],
+      ["any resource", ["states:StartExecution"], ["*"]],
+      ["any account", ["states:StartExecution"], [machine.replace("123456789012", "*")]],
+      ["any beginning", ["states:StartExecution"], [machine.replace("dig", "*dig")]],
+      ["all of a service", ["states:StartExecution"], ["arn:aws:states:us-east-1:123456789012:*"]],
+      ["what only a deployment knows", ["sqs:SendMessage"], ["${queue.runs.arn}"]],
+      ["what is not set", ["states:StartExecution"], ["undefined"]],
+      ["nothing", [], [machine]],
+      ["nowhere", ["states:StartExecution"], []],
+    ])("are refused where they name %s", (_what, actions, resources) => {
+      const error = refused(() => plan({}, needs({ actions, resources })));
+      expect(error).toMatchObject({
+        code: "configuration_invalid",
+        fix: expect.stringContaining("whole ARN") as string,
+      });
+      expect(error.message).toContain('"signer"');
+    });
+  });
+
   it("are asked by workers and the reconciler alone, who also tell them where the API is", () => {
     const asking = withServices.functions.filter(({ statements }) =>
       statements.some(({ actions }) => actions.includes("lambda:InvokeFunction")),

@@ -1,3 +1,4 @@
+import { GhoulsError, type ServicePermission } from "@ghouls/core";
 import { ref } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
 import type { QueuePlan } from "./queues.ts";
@@ -104,6 +105,42 @@ export const asksServices: StatementPlan = {
   actions: ["lambda:InvokeFunction"],
   resources: [ref("function.egress.arn")],
 };
+
+/**
+ * What services say that asking them needs, each of it once.
+ * @throws GhoulsError configuration_invalid for what would allow more than it names
+ */
+export function allowedBy(
+  services: Readonly<Record<string, { readonly permissions?: readonly ServicePermission[] }>>,
+): StatementPlan[] {
+  const named = Object.entries(services).flatMap(([service, { permissions = [] }]) =>
+    permissions.map(({ actions, resources }) => {
+      const wide = [
+        ...actions.filter((one) => !ACTION.test(one)),
+        ...resources.filter((one) => !NARROW.test(one)),
+      ];
+      if (wide.length > 0 || actions.length === 0 || resources.length === 0) throw tooWide(service, wide);
+      return { actions: actions.toSorted(), resources: resources.toSorted() };
+    }),
+  );
+  const once = new Map(named.map((one) => [JSON.stringify(one), one]));
+  return [...once.values()].map((one, at) => ({ sid: `AskService${at + 1}`, ...one }));
+}
+
+const ACTION = /^[a-z0-9-]+:[A-Za-z0-9]+$/;
+
+/** An ARN whose end alone may be open. No reference: a service has none. */
+const NARROW = /^arn(?::[^:*?$\s]+){2}(?::[^:*?$\s]*){2}:[^*?$\s]+\*?$/;
+
+function tooWide(service: string, wide: readonly string[]): GhoulsError {
+  return new GhoulsError(
+    "configuration_invalid",
+    `the service "${service}" asks for permissions that a deployment does not give: ${wide.join(", ") || "none is named"}`,
+    {
+      fix: "Name each action and the whole ARN of each resource in the service's `permissions`; only the end of an ARN may be `*`.",
+    },
+  );
+}
 
 /** How a function learns what it connects with: the application's role, or the migrator's. */
 export function connects(as: "application" | "migrator", database: PlanOptions["database"]): StatementPlan[] {

@@ -9,6 +9,7 @@ import {
 import { defineConfig } from "../config.ts";
 import { httpDecisionSource } from "../http-decision-source.ts";
 import { httpService } from "../services/http-service.ts";
+import { stepFunctionsService } from "../services/step-functions-service.ts";
 import { workflow } from "../workflow.ts";
 
 /**
@@ -24,6 +25,7 @@ const HOSTED = {
   httpDecisionSource,
   httpService,
   notDone,
+  stepFunctionsService,
   workflow,
 };
 

@@ -140,9 +140,10 @@ describe("a service over HTTP", () => {
       times: { timeoutMs: 10_000, pollMs: 30_000, heartbeatMs: null },
     });
     const options = { lookup: "authoritative", submit: "idempotent", cancel: "final" } as const;
-    const times = { delay: "1500ms", poll: null, timeout: "2s", heartbeat: "1m" } as const;
+    expect(serviceWith().traits).not.toHaveProperty("remembersSeconds");
+    const times = { delay: "1500ms", remembers: "1d", poll: null, timeout: "2s", heartbeat: "1m" } as const;
     expect(serviceWith({ ...options, ...times })).toMatchObject({
-      traits: { ...options, delaySeconds: 2 },
+      traits: { ...options, delaySeconds: 2, remembersSeconds: 86_400 },
       times: { timeoutMs: 2_000, pollMs: null, heartbeatMs: 60_000 },
     });
   });

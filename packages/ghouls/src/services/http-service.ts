@@ -25,6 +25,11 @@ export interface HttpServiceOptions<Request, Result> {
   readonly cancel?: ServiceTraits["cancel"];
   /** After which a lookup, or a cancel, sees what had been accepted before; "5s" by default. */
   readonly delay?: Duration;
+  /**
+   * How long a key is known, from when it may have been posted first; for ever by default. Many services forget a key after a
+   * day: what they do not find then proves nothing, and is not posted again.
+   */
+  readonly remembers?: Duration;
   /** From the acceptance to the first lookup; "30s" by default. Null: it is not asked, because it calls back. */
   readonly poll?: Duration | null;
   /**
@@ -75,7 +80,7 @@ export interface HttpServiceOptions<Request, Result> {
  * |          | "none"          | nothing can be cancelled                                                                    |
  *
  * A lookup that finds a job proves that it was accepted and how it stands, and nothing of what it will do. One that finds none
- * proves something only where it is authoritative and was asked late enough, and only then, if the submission is idempotent
+ * proves something only where it is authoritative and was asked late enough, and within `remembers`, and only then, if the submission is idempotent
  * too, is the job posted again. Whoever routes another server's 404 to this address breaks that promise.
  * @throws GhoulsError configuration_invalid for options that are none
  */

@@ -81,6 +81,8 @@ export interface Attempt extends ListedAttempt {
   readonly armOpen: boolean;
   /** Whether nothing that was sent under its token can arrive any more. */
   readonly late: boolean;
+  /** Whether its service remembers the key of what was sent under its token, as early as that can have been. */
+  readonly remembered: boolean;
   readonly overdue: boolean;
   /** Whether a heartbeat that it has declared has not come. */
   readonly heartLapsed: boolean;
@@ -94,7 +96,15 @@ const LISTED = `t.tenant_id, t.run_id, t.attempt_id, t.status, t.service, t.adap
   t.request_digest, t.idempotency_key, t.submissions, t.uncertain_reason, t.contradiction, t.cancel_reason, t.trouble, t.trouble_at, t.created_at,
   t.acknowledged_at, t.heartbeat_at, t.deadline_at, t.next_look_at, t.closed_at, t.closed_by, a.name, run.workflow_name`;
 
-const COLUMNS = `${LISTED}, t.lookup, t.submit, t.cancel, t.delay_seconds, t.poll_seconds, t.heartbeat_seconds,
+/**
+ * Whether a service knows a key for certain that was sent in a row of attempts: tested after its answer, since it is true for a
+ * time only.
+ */
+export const remembered = (alias: string): string =>
+  `(${alias}.remembers_seconds is null
+    or coalesce(${alias}.sends_from, ${alias}.created_at) + ${alias}.remembers_seconds * interval '1 second' > ghouls.clock())`;
+
+const COLUMNS = `${LISTED}, t.lookup, t.submit, t.cancel, t.delay_seconds, t.remembers_seconds, t.poll_seconds, t.heartbeat_seconds,
   t.stored_digest, t.token, t.looks, t.misses, t.unsent, t.report_digest, t.callback_digest,
   t.cancel_asked_at is not null as cancel_asked, t.callback_used_at is not null as callback_used,
   coalesce(t.callback_expires_at <= ghouls.clock(), false) as callback_expired,
@@ -102,6 +112,7 @@ const COLUMNS = `${LISTED}, t.lookup, t.submit, t.cancel, t.delay_seconds, t.pol
   a.closed_at is null and a.generation = run.generation and run.quarantined_at is null
     and run.status in (${sqlStates(PARKED_STATES)}) as parked,
   coalesce(t.sends_until + t.delay_seconds * interval '1 second' < ghouls.clock(), false) as late,
+  ${remembered("t")} as remembered,
   coalesce(t.deadline_at <= ghouls.clock(), false) as overdue,
   coalesce(t.status in (${sqlStates(LIVING_ATTEMPT)})
     and t.heartbeat_at + t.heartbeat_seconds * interval '1 second' <= ghouls.clock(), false) as heart_lapsed`;
@@ -248,6 +259,7 @@ function listedOf(row: Row): ListedAttempt {
 
 function attemptOf(row: Row): Attempt {
   const r = rows(row);
+  const remembersSeconds = r.numberOrNull("remembers_seconds");
   return {
     ...listedOf(row),
     traits: {
@@ -255,6 +267,7 @@ function attemptOf(row: Row): Attempt {
       submit: r.text("submit") as ServiceTraits["submit"],
       cancel: r.text("cancel") as ServiceTraits["cancel"],
       delaySeconds: r.number("delay_seconds"),
+      ...(remembersSeconds === null ? {} : { remembersSeconds }),
     },
     pollSeconds: r.numberOrNull("poll_seconds"),
     heartbeatSeconds: r.numberOrNull("heartbeat_seconds"),
@@ -275,6 +288,7 @@ function attemptOf(row: Row): Attempt {
     parked: r.boolean("parked"),
     armOpen: r.boolean("arm_open"),
     late: r.boolean("late"),
+    remembered: r.boolean("remembered"),
     overdue: r.boolean("overdue"),
     heartLapsed: r.boolean("heart_lapsed"),
   };

@@ -5,14 +5,15 @@ import { recordRepair, type RepairNote } from "../reconciler/repairs.ts";
 import { writeStatement } from "../sql/statement.ts";
 import { PARKED_STATES } from "../waits/resumptions.ts";
 import { calmIfKnown } from "./attention.ts";
-import type { Attempt } from "./attempt.ts";
+import { remembered, type Attempt } from "./attempt.ts";
 
 /** The states in which a submission may be claimed; all but the first after a proof that the service does not have it. */
 const CLAIMABLE: readonly AttemptStatus[] = ["DEFINED", "SUBMITTING", "UNCERTAIN"];
 
 /**
  * The claim of one submission. The run has been locked by an earlier statement, so that its wait and its arm are as they
- * stand now: it is parked on this very attempt, and nobody has asked to cancel that.
+ * stand now: it is parked on this very attempt, and nobody has asked to cancel that. What may have been sent before is sent
+ * again only while its service still knows the key: the proof that it does not have it was given within that time then.
  */
 const CLAIM = writeStatement(
   "attempts.claim-submission",
@@ -24,14 +25,14 @@ with r as materialized (
   for update
 ), held as materialized (
   select t.tenant_id, t.run_id, t.attempt_id, t.arm_id, t.status, t.token, t.deadline_at, t.cancel_asked_at, t.acknowledged_at,
-    r.status as run_status, r.generation, r.quarantined_at
+    t.unsent, t.remembers_seconds, t.sends_from, t.created_at, r.status as run_status, r.generation, r.quarantined_at
   from r
   join ghouls.attempts t on t.tenant_id = r.tenant_id and t.run_id = r.run_id and t.attempt_id = $3
   for update of t
 )
 update ghouls.attempts t
 set status = 'SUBMITTING', token = $6, submitter = $7, submissions = t.submissions + case when t.unsent then 0 else 1 end,
-  sends_until = ghouls.clock() + $8::double precision * interval '1 second',
+  sends_from = ghouls.clock(), sends_until = ghouls.clock() + $8::double precision * interval '1 second',
   callback_digest = $9, callback_used_at = null,
   callback_expires_at = case when $9::text is not null then t.deadline_at + $10::double precision * interval '1 second' end,
   next_look_at = ghouls.clock() + $11::double precision * interval '1 second', looks = case when t.unsent then t.looks else 0 end,
@@ -42,6 +43,7 @@ where t.tenant_id = held.tenant_id and t.run_id = held.run_id and t.attempt_id =
   and held.status = $4 and held.token is not distinct from $5::uuid
   and held.status in (${sqlStates(CLAIMABLE)})
   and held.acknowledged_at is null and held.cancel_asked_at is null
+  and (held.token is null or held.unsent or ${remembered("held")})
   and (held.deadline_at is null or held.deadline_at > ghouls.clock())
   and held.run_status in (${sqlStates(PARKED_STATES)}) and held.quarantined_at is null
   and a.closed_at is null and a.generation = held.generation

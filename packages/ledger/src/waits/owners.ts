@@ -53,10 +53,10 @@ const OPEN_ATTEMPT = writeStatement(
   `
 insert into ghouls.attempts (tenant_id, run_id, attempt_id, arm_id, call_key, status, service, adapter, adapter_version,
   service_digest, lookup, submit, cancel, delay_seconds, poll_seconds, heartbeat_seconds, request_text, stored_digest,
-  request_digest, idempotency_key, deadline_at, next_look_at, created_at)
+  request_digest, idempotency_key, deadline_at, next_look_at, created_at, remembers_seconds)
 select a.tenant_id, a.run_id, $4, a.arm_id, json_build_array(a.epoch, a.scope, a.kind, a.name, a.nth)::text, 'DEFINED', $5, $6,
   $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, a.created_at + $19::double precision * interval '1 second',
-  a.created_at + $20::double precision * interval '1 second', a.created_at
+  a.created_at + $20::double precision * interval '1 second', a.created_at, $21::double precision
 from ghouls.arms a
 where a.tenant_id = $1 and a.run_id = $2 and a.arm_id = $3 and a.closed_at is null
 on conflict (tenant_id, run_id, arm_id) do nothing
@@ -131,5 +131,6 @@ async function openAttempt(
     attempt.idempotencyKey,
     attempt.deadlineSeconds,
     graceSeconds,
+    traits.remembersSeconds ?? null,
   ]);
 }

@@ -18,7 +18,8 @@ import { reconciler } from "./0017-reconciler.ts";
 import { evidence } from "./0018-evidence.ts";
 import { integrity } from "./0019-integrity.ts";
 import { traces } from "./0020-traces.ts";
-import { releases } from "./0021-releases.ts";
+import { remembers } from "./0021-remembers.ts";
+import { releases } from "./0022-releases.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -43,5 +44,6 @@ export const MIGRATIONS: readonly Migration[] = [
   evidence,
   integrity,
   traces,
+  remembers,
   releases,
 ];

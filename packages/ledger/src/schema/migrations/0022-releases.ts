@@ -2,7 +2,7 @@ import type { Migration } from "./migration.ts";
 
 /** Code that deploys have left where a worker finds it: one bundle for a workflow's digest (design.md §5, Releases). */
 export const releases: Migration = {
-  number: 21,
+  number: 22,
   name: "releases",
   sql: `
 create table ghouls.releases (

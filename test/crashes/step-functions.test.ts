@@ -1,0 +1,3 @@
+import { diggingTests } from "../support/digging.ts";
+
+await diggingTests();
