@@ -1,8 +1,8 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { GhoulsError } from "@ghouls/core";
 import { buildFunctions, type Built } from "@ghouls/functions";
 import { emptyDatabase } from "../support/empty-database.ts";
@@ -187,6 +187,82 @@ describe("the preflight function", () => {
     expect(await db.admin("select quarantined_at from ghouls.runs where run_id = $1", [run.runId])).toEqual([
       { quarantined_at: null },
     ]);
+  });
+
+  describe("told where releases lie", () => {
+    let place: string;
+    beforeEach(async () => {
+      place = await mkdtemp(join(folder, "store-"));
+      process.env["GHOULS_RELEASES"] = place;
+    });
+    afterEach(async () => {
+      delete process.env["GHOULS_RELEASES"];
+      await db.admin("truncate ghouls.releases");
+    });
+    const [own] = [() => built.releases[0] as Built["releases"][number]];
+    const upload = async () => {
+      for (const { bundle, file } of built.releases) await copyFile(file, join(place, `${bundle}.json`));
+    };
+
+    test("records what the deploy has put there, and says which runs ride on which release", async () => {
+      await upload();
+      expect(await preflight()).toMatchObject({
+        releases: { recorded: 1, removed: 0, ridden: [], missing: [] },
+        table: expect.arrayContaining(["releases: 1 new, 0 removed"]),
+      });
+      expect(await preflight()).toMatchObject({ releases: { recorded: 0 } });
+      await makeRun(db, { digest: "old" });
+      await db.admin("update ghouls.runs set workflow_digest = 'old'");
+      await db.admin(
+        `insert into ghouls.releases select workflow_name, workflow_version, 'old', $1, bytes, on_worker_loss, deadline_ms, basis_text, starts,
+           'monday', recorded_at - interval '90 days', deployed_at - interval '90 days' from ghouls.releases`,
+        ["e".repeat(64)],
+      );
+      const report = (await preflight()) as { table: string[] };
+      expect(report).toMatchObject({
+        releases: {
+          removed: 0,
+          ridden: [{ workflow: { name: "hello", version: 1, digest: "old" }, build: "monday", runs: 1 }],
+        },
+      });
+      expect(report.table).toContain("  hello@1 old: 1 run rides on its release of build monday");
+      await db.admin("truncate ghouls.runs cascade");
+      expect(await preflight()).toMatchObject({ releases: { removed: 1, deleted: 1 } });
+    });
+
+    test("stops a deploy whose releases are not there, or were altered on their way", async () => {
+      expect(await refused()).toMatchObject({
+        code: "configuration_invalid",
+        message: `the release ${own().bundle} is not in ${place}`,
+        fix: expect.stringContaining("ghouls workflows publish"),
+      });
+      await writeFile(join(place, `${own().bundle}.json`), "{}");
+      expect(await refused()).toMatchObject({ message: expect.stringContaining("was altered") });
+      expect(await db.admin("select from ghouls.releases")).toEqual([]);
+    });
+
+    test("goes on where a clean-up does not succeed, and the next one does it", async () => {
+      await upload();
+      await preflight();
+      const bundle = "e".repeat(64);
+      await db.admin(
+        `insert into ghouls.releases select workflow_name, workflow_version, 'old', $1, bytes, on_worker_loss, deadline_ms, basis_text, starts,
+           'monday', recorded_at - interval '90 days', deployed_at - interval '90 days' from ghouls.releases`,
+        [bundle],
+      );
+      // A folder is nothing that a bundle's name is removed as.
+      await mkdir(join(place, `${bundle}.json`, "x"), { recursive: true });
+      expect(await preflight()).toMatchObject({ releases: { removed: 0, deleted: 0 } });
+      await rm(join(place, `${bundle}.json`), { recursive: true });
+      expect(await preflight()).toMatchObject({ releases: { removed: 0, deleted: 1 } });
+    });
+  });
+
+  test("says that it was not told where releases lie", async () => {
+    expect(await preflight()).toMatchObject({
+      releases: null,
+      table: expect.arrayContaining([expect.stringContaining("GHOULS_RELEASES")]),
+    });
   });
 
   test("lets a deploy go on that accepts the code of open runs", async () => {
