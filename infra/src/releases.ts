@@ -7,7 +7,8 @@ import type { References } from "./references.ts";
 export function makeReleases({ sst }: Components, references: References) {
   const bucket = new sst.aws.Bucket(
     logicalName("releases"),
-    {},
+    // No browser reads it.
+    { cors: false },
     { retainOnDelete: $app.removal !== "remove" },
   );
   references.set("releases.bucket.name", bucket.name);
