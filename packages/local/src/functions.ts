@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { durationMs } from "@ghouls/core";
-import { entryPoint } from "./child.ts";
+import { entryPoint } from "./entry-point.ts";
 import type { Environment } from "./environment.ts";
 import { startEnvironment } from "./environment.ts";
 import { createFunction } from "./function.ts";
