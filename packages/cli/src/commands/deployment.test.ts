@@ -30,6 +30,13 @@ const PLAN = {
       statements: [{ sid: "Consume" }],
     },
   ],
+  processes: [
+    {
+      queue: "long",
+      environment: { A: "b" },
+      statements: [{ sid: "Consume", actions: ["sqs:x"], resources: ["arn"] }],
+    },
+  ],
   http: { routes: { "GET /v1/runs": "api" } },
   alarms: [{}],
   schedule: { expression: "rate(1 minute)" },
