@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
+import type { RunWorkerOptions } from "ghouls";
 import type { BuildOptions, Built, DeploymentPlan, TakeOptions, WorkflowOfBuild } from "@ghouls/functions";
 import { migrate, migrationSql, openLedger, type DriverName, type Ledger } from "@ghouls/ledger";
 import { systemUser } from "./system-user.ts";
@@ -56,6 +57,7 @@ export interface Stores {
   readonly keys: Pick<Ledger["keys"], "create" | "page" | "revoke">;
   readonly grants: Pick<Ledger["grants"], "create" | "page" | "revoke">;
   readonly pauses: Pick<Ledger["pauses"], "set" | "lift" | "find" | "all">;
+  readonly deliveries: Pick<Ledger["deliveries"], "sayWorkerEnded">;
   close(): Promise<void>;
 }
 
@@ -89,6 +91,8 @@ export interface Io {
   user(): string;
   /** From a generator made for secrets. */
   randomBytes(count: number): Uint8Array;
+  /** Loaded when it is needed: it brings all of Ghouls along. */
+  loadWorker(): Promise<{ runWorker(options: RunWorkerOptions): Promise<number> }>;
   /** Loaded when it is needed: it brings the bundler along. */
   loadDeployment(): Promise<DeploymentTools>;
   /** Milliseconds between two reads of a watched run. */
@@ -106,6 +110,7 @@ export function processIo(): Io {
     err: (line) => void process.stderr.write(line),
     readStdin: () => text(process.stdin),
     loadLocal: () => import("@ghouls/local"),
+    loadWorker: () => import("ghouls"),
     loadDeployment: () => import("@ghouls/functions"),
     ledger: {
       migrate,

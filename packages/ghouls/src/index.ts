@@ -65,4 +65,5 @@ export { createWorker } from "./handlers/worker.ts";
 export { httpDecisionSource, type HttpDecisionSourceOptions } from "./http-decision-source.ts";
 export { loadConfig, type LoadedConfig } from "./load-config.ts";
 export { httpService, type HttpServiceOptions } from "./services/http-service.ts";
+export { runWorker, type RunWorkerOptions } from "./worker/run-worker.ts";
 export { workflow, type WorkflowOptions } from "./workflow.ts";

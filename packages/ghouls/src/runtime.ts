@@ -166,10 +166,10 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
 }
 
 /** Undefined where it is turned off, or where there is no table for it: then the reconciler connects every time. */
-function hintOf(
-  config: Config,
+export function hintOf(
+  config: { readonly reconciler: { readonly hint: boolean } },
   environment: Environment,
-  { faults, hintPatienceMs: patienceMs }: { faults: FaultInjector; hintPatienceMs: number | undefined },
+  { faults, hintPatienceMs: patienceMs }: { faults: FaultInjector; hintPatienceMs?: number | undefined },
 ): DynamoHint | undefined {
   const { region, dynamodbEndpoint: endpoint, eventsTable } = environment;
   if (!config.reconciler.hint || eventsTable === undefined) return undefined;

@@ -25,6 +25,10 @@ export interface PollingOptions {
   readonly waitSeconds: number;
   /** How long what is received is hidden, in seconds; the queue's own setting where absent. */
   readonly visibilitySeconds?: number;
+  /** Whether each message is a batch of its own: one that takes long keeps no other from being deleted. */
+  readonly apart?: boolean;
+  /** Awaited before each receive, such as for what a batch needs. Never rejects. */
+  readonly ready?: () => Promise<void>;
   /** The first pause after a failed receive or batch, in milliseconds; doubles up to 16 times it. 250 by default. */
   readonly pauseMs?: number;
 }
@@ -62,6 +66,8 @@ async function poll(
       await Promise.race(batches.keys());
       continue;
     }
+    await options.ready?.();
+    if (stopping.aborted) return;
     const messages = await take(options, Math.min(room, MOST_MESSAGES));
     if (messages === undefined) {
       unreadable += 1;
@@ -74,11 +80,13 @@ async function poll(
       await giveBack(options, messages);
       return;
     }
-    const batch = handle(options, messages).then((ok) => {
-      batches.delete(batch);
-      failures = ok ? 0 : failures + 1;
-    });
-    batches.set(batch, messages.length);
+    for (const together of options.apart === true ? messages.map((one) => [one]) : [messages]) {
+      const batch = handle(options, together).then((ok) => {
+        batches.delete(batch);
+        failures = ok ? 0 : failures + 1;
+      });
+      batches.set(batch, together.length);
+    }
     if (failures > 0) await pause(options, failures, stopping);
   }
 }
