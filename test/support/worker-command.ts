@@ -7,7 +7,7 @@ import { CREDENTIALS, type TestQueue } from "./queue.ts";
 import { until } from "./wait.ts";
 
 const GHOULS = fileURLToPath(new URL("../../packages/ghouls/bin/ghouls.mjs", import.meta.url));
-export const WORKER_CONFIG = fileURLToPath(new URL("./worker-config.ts", import.meta.url));
+const WORKER_CONFIG = fileURLToPath(new URL("./worker-config.ts", import.meta.url));
 
 export interface WorkerCommandOptions {
   readonly databaseUrl: string;
@@ -15,6 +15,7 @@ export interface WorkerCommandOptions {
   readonly stubUrl?: string;
   readonly settings?: CrashSettings;
   readonly args?: readonly string[];
+  readonly config?: string;
   /** Beside those that it needs, or in their place; empty to leave one out. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -29,6 +30,8 @@ export interface WorkerCommand {
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   hasEnded(): boolean;
   signal(signal: NodeJS.Signals): void;
+  /** Reads nothing more of what it says. */
+  deafen(): void;
   /** Waits until this many worker processes serve, and answers the last one. */
   untilServing(count?: number): Promise<{ readonly worker: string; readonly pid: number }>;
   untilSaid(text: string): Promise<void>;
@@ -48,10 +51,18 @@ process.on("exit", killAll);
 
 /** Starts it. It and its processes end with the test file at the latest. */
 export function workerCommand(options: WorkerCommandOptions): WorkerCommand {
-  const { databaseUrl, sqs, stubUrl = "", settings = {}, args = [], env = {} } = options;
+  const {
+    databaseUrl,
+    sqs,
+    stubUrl = "",
+    settings = {},
+    args = [],
+    env = {},
+    config = WORKER_CONFIG,
+  } = options;
   const child: ChildProcess = spawn(
     process.execPath,
-    [GHOULS, "worker", "--config", WORKER_CONFIG, "--json", ...args],
+    [GHOULS, "worker", "--config", config, "--json", ...args],
     {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
@@ -102,6 +113,10 @@ export function workerCommand(options: WorkerCommandOptions): WorkerCommand {
     ended,
     hasEnded: () => over,
     signal: (signal) => void child.kill(signal),
+    deafen: () => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    },
     untilServing: async (count = 1) => {
       await until(
         `${count} worker processes serve: ${said.join("\n")}`,

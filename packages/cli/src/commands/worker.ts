@@ -66,8 +66,8 @@ async function work(io: Io, options: WorkerOptions): Promise<number> {
     if (!isNoFile(error)) throw error;
     throw new CommandError(`there is no ${config}`, "Name your configuration with --config.");
   });
-  const { runWorker } = await io.loadWorker();
-  return runWorker({
+  const ghouls = await io.loadWorker();
+  return ghouls.runWorker({
     config,
     queues: options.queue ?? [],
     concurrency: options.concurrency,

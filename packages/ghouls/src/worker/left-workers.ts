@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod";
@@ -33,22 +33,20 @@ export interface LeftWorkers {
 }
 
 /** @throws GhoulsError where this system cannot tell processes apart; or what keeps the folder from being written */
-export async function openLeftWorkers(folder: string): Promise<LeftWorkers> {
-  const machine = await thisMachine();
+export async function openLeftWorkers(folder: string, proc = "/proc"): Promise<LeftWorkers> {
+  const machine = await thisMachine(proc);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, `workers-${randomUUID()}.json`);
-  const own = await processOf(process.pid);
+  const own = await processOf(process.pid, proc);
   const workers = new Map<string, KeptWorker>();
   const closing = new AbortController();
   let writing: Promise<void> = Promise.resolve();
+  const flush = (): Promise<void> =>
+    workers.size === 0
+      ? rm(file, { force: true })
+      : writeAtomically(file, JSON.stringify({ machine, supervisor: own, workers: [...workers.values()] }));
   const write = (): Promise<void> => {
-    writing = writing.then(async () => {
-      if (workers.size === 0) return rm(file, { force: true });
-      return writeAtomically(
-        file,
-        JSON.stringify({ machine, supervisor: own, workers: [...workers.values()] }),
-      );
-    });
+    writing = writing.then(flush, flush);
     return writing;
   };
   const keep = (one: KeptWorker): Promise<void> => {
@@ -56,17 +54,17 @@ export async function openLeftWorkers(folder: string): Promise<LeftWorkers> {
     return write();
   };
   return {
-    add: async (worker, pid) => keep({ worker, ...(await processOf(pid)) }),
+    add: async (worker, pid) => keep({ worker, ...(await processOf(pid, proc)) }),
     forget: (worker) => {
       workers.delete(worker);
       return write();
     },
     adopt: async (gone, say) => {
-      for (const { file: theirs, workers: left } of await taken(folder, machine, say)) {
+      for (const { file: theirs, workers: left } of await taken(folder, machine, proc, say)) {
         for (const one of left) await keep(one);
         await rm(theirs, { force: true });
         for (const one of left)
-          void untilGone(one, closing.signal).then(
+          void untilGone(one, proc, closing.signal).then(
             (isGone) => isGone && gone(one.worker),
             (error: unknown) => say(`whether ${one.worker} has ended cannot be told: ${String(error)}`),
           );
@@ -74,14 +72,14 @@ export async function openLeftWorkers(folder: string): Promise<LeftWorkers> {
     },
     close: async () => {
       closing.abort();
-      await writing;
+      await Promise.allSettled([writing]);
     },
   };
 }
 
 /** One that is gone already has no moment of its start: no process of that number can have it. */
-async function processOf(pid: number): Promise<z.infer<typeof Process>> {
-  return { pid, startedAt: (await startedAt(pid)) ?? "gone" };
+async function processOf(pid: number, proc: string): Promise<z.infer<typeof Process>> {
+  return { pid, startedAt: (await startedAt(pid, proc)) ?? "gone" };
 }
 
 interface Taken {
@@ -89,10 +87,11 @@ interface Taken {
   readonly workers: readonly KeptWorker[];
 }
 
-/** What supervisors of this machine and boot have left that are gone. Each is taken by one: whoever has renamed its file. */
+/** What supervisors of this machine and boot have left that are gone. Two that take the same at once say the same, which changes nothing. */
 async function taken(
   folder: string,
   machine: Machine,
+  proc: string,
   say: (text: string) => void,
 ): Promise<readonly Taken[]> {
   const found: Taken[] = [];
@@ -113,16 +112,8 @@ async function taken(
       continue;
     }
     const { pid, startedAt: since } = kept.supervisor;
-    if ((await startedAt(pid)) === since) continue;
-    // Should this process end before it has kept them, the next one finds them under that name.
-    const mine = join(folder, `workers-${randomUUID()}.json`);
-    try {
-      await rename(file, mine);
-    } catch (error) {
-      say(`${file} was taken by another supervisor: ${String(error)}`);
-      continue;
-    }
-    found.push({ file: mine, workers: kept.workers });
+    if ((await startedAt(pid, proc)) === since) continue;
+    found.push({ file, workers: kept.workers });
   }
   return found;
 }
@@ -136,8 +127,12 @@ function keptIn(text: string): Kept | undefined {
 }
 
 /** False where the watching was given up. A process that is left drains, and may take as long as its steps. */
-async function untilGone({ pid, startedAt: since }: KeptWorker, closing: AbortSignal): Promise<boolean> {
-  while ((await startedAt(pid)) === since) {
+async function untilGone(
+  { pid, startedAt: since }: KeptWorker,
+  proc: string,
+  closing: AbortSignal,
+): Promise<boolean> {
+  while ((await startedAt(pid, proc)) === since) {
     if (closing.aborted) return false;
     await delay(LOOK_MS, undefined, { signal: closing }).catch(() => undefined);
   }

@@ -1,5 +1,7 @@
 import { readFile, readlink } from "node:fs/promises";
 import { GhoulsError } from "@ghouls/core";
+import { isAlive } from "../processes/alive.ts";
+import { readIfThere } from "../processes/files.ts";
 
 /** Within which numbers of processes mean something: one boot of one machine, and one namespace of its processes. */
 export interface Machine {
@@ -34,15 +36,13 @@ export function isSame(one: Machine, other: Machine): boolean {
 /**
  * When a process of this machine was started, in ticks since its boot: with its number, it is that process and no later one.
  * Undefined where there is none, or none that still acts. Source: proc_pid_stat(5).
+ * @throws Error where there is one, and the system does not show it to us
  */
 export async function startedAt(pid: number, proc = "/proc"): Promise<string | undefined> {
-  let stat: string;
-  try {
-    stat = await readFile(`${proc}/${pid}/stat`, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH"))
-      return undefined;
-    throw error;
+  const stat = await readIfThere(`${proc}/${pid}/stat`);
+  if (stat === undefined) {
+    if (!isAlive(pid)) return undefined;
+    throw new Error(`process ${pid} is there, and ${proc} does not show it`);
   }
   // Its name is the user's and may hold anything, brackets among it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

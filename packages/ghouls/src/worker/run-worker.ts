@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { superviseWorker } from "./supervisor.ts";
 
 /** Seconds of one long poll: an empty queue costs one request in that time, and a stop waits for it. */
-const POLL_SECONDS = 5;
+const POLL_SECONDS = 2;
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
 export interface RunWorkerOptions {

@@ -21,7 +21,7 @@ export interface SupervisorOptions {
   readonly times?: Partial<SupervisorTimes>;
 }
 
-export interface SupervisorTimes {
+interface SupervisorTimes {
   /** The pause before a process that ended is started again, in milliseconds; doubles up to 64 times it. */
   readonly pauseMs: number;
   /** A process that has gone on for so long begins the pauses anew, in milliseconds. */
