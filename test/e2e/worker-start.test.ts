@@ -8,7 +8,8 @@ import { testDatabase } from "../support/database.ts";
 import { testQueue } from "../support/queue.ts";
 import { tcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/wait.ts";
-import { workerCommand, type WorkerCommandOptions } from "../support/worker-command.ts";
+import { superviseWorker } from "../../packages/ghouls/src/worker/supervisor.ts";
+import { workerCommand, workerEnvironment, type WorkerCommandOptions } from "../support/worker-command.ts";
 
 const [db, sqs] = [await testDatabase(), await testQueue()];
 const folder = mkdtempSync(join(tmpdir(), "ghouls-worker-"));
@@ -80,22 +81,17 @@ test("a worker waits for a database that is away, and for a queue that does not 
     databaseUrl: database.through(db.applicationUrl),
     env: { AWS_ENDPOINT_URL: endpoint },
   });
-  await one.untilSaid("the database did not answer");
+  // Another is told to end meanwhile: it hears it.
+  const other = start({ databaseUrl: database.through(db.applicationUrl) });
+  await Promise.all([one, other].map((each) => each.untilSaid("the database did not answer")));
+  other.signal("SIGTERM");
+  expect(await other.ended).toEqual({ code: 0, signal: null });
   expect(one.said.join("\n")).toContain("this worker takes nothing yet: it waits");
   database.restore();
   await one.untilSaid('the queue \\"runs\\" did not answer');
   expect(one.workers).toEqual([]);
   queue.restore();
   await one.untilServing();
-  one.signal("SIGTERM");
-  expect(await one.ended).toEqual({ code: 0, signal: null });
-});
-
-test("an end that is asked for before it could begin is heard", async () => {
-  const away = await tcpProxy(addressOf(db.applicationUrl));
-  away.refuse();
-  const one = start({ databaseUrl: away.through(db.applicationUrl) });
-  await one.untilSaid("it waits");
   one.signal("SIGTERM");
   expect(await one.ended).toEqual({ code: 0, signal: null });
 });
@@ -125,19 +121,32 @@ test("a process that ends is started again, also after it could not begin, or co
   expect(readdirSync(stateDir)).toEqual([]);
 });
 
-test("an end that cannot be recorded is told, with exit code 1, and left to the next start", async () => {
+test("an end that cannot be recorded is told, and left to the next start where there is a folder", async () => {
   const proxy = await tcpProxy(addressOf(db.applicationUrl));
+  const supervise = async (stateDir?: string) => {
+    proxy.restore();
+    const [said, ending] = [[] as string[], new AbortController()];
+    const supervised = superviseWorker({
+      order: { config, queues: [], concurrency: null, waitSeconds: 1 },
+      name: "short",
+      env: workerEnvironment({ databaseUrl: proxy.through(db.applicationUrl), sqs }),
+      log: (text) => said.push(text),
+      ending: ending.signal,
+      times: { recordMs: 50 },
+      ...(stateDir === undefined ? {} : { stateDir }),
+    });
+    await until("it serves", () => said.some((text) => text.includes(" serves ")));
+    proxy.refuse();
+    ending.abort();
+    expect(await supervised).toBe(false);
+    return said.at(-1);
+  };
   const stateDir = join(folder, "left");
-  const one = start({
-    args: ["--state-dir", stateDir],
-    databaseUrl: proxy.through(db.applicationUrl),
-  });
-  const { worker } = await one.untilServing();
-  proxy.refuse();
-  one.signal("SIGTERM");
-  expect(await one.ended).toEqual({ code: 1, signal: null });
-  expect(one.said.join("\n")).toContain(
-    `the end of ${worker} is not recorded; the next start with --state-dir`,
+  expect(await supervise(stateDir)).toMatch(
+    /^the end of short\/\w+ is not recorded; the next start with --state-dir .+ does it$/,
   );
   expect(readdirSync(stateDir)).toHaveLength(1);
+  expect(await supervise()).toMatch(
+    /is not recorded; say so once the ledger answers: ghouls worker ended short\//,
+  );
 });

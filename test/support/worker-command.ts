@@ -49,35 +49,33 @@ const killAll = (): void => {
 };
 process.on("exit", killAll);
 
+/** What it finds in its environment. */
+export function workerEnvironment(options: WorkerCommandOptions): NodeJS.ProcessEnv {
+  const { databaseUrl, sqs, stubUrl = "", settings = {}, env = {} } = options;
+  return {
+    PATH: process.env["PATH"],
+    NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+    DATABASE_URL: databaseUrl,
+    AWS_ENDPOINT_URL: sqs.endpoint,
+    AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+    GHOULS_QUEUE_RUNS_URL: sqs.urls["runs"],
+    GHOULS_QUEUE_RITES_URL: sqs.urls["rites"],
+    STUB_URL: stubUrl,
+    CRASH_SETTINGS: JSON.stringify(settings),
+    ...env,
+  };
+}
+
 /** Starts it. It and its processes end with the test file at the latest. */
 export function workerCommand(options: WorkerCommandOptions): WorkerCommand {
-  const {
-    databaseUrl,
-    sqs,
-    stubUrl = "",
-    settings = {},
-    args = [],
-    env = {},
-    config = WORKER_CONFIG,
-  } = options;
+  const { args = [], config = WORKER_CONFIG } = options;
   const child: ChildProcess = spawn(
     process.execPath,
     [GHOULS, "worker", "--config", config, "--json", ...args],
     {
       stdio: ["ignore", "pipe", "pipe"],
-      env: {
-        PATH: process.env["PATH"],
-        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
-        DATABASE_URL: databaseUrl,
-        AWS_ENDPOINT_URL: sqs.endpoint,
-        AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
-        GHOULS_QUEUE_RUNS_URL: sqs.urls["runs"],
-        GHOULS_QUEUE_RITES_URL: sqs.urls["rites"],
-        STUB_URL: stubUrl,
-        CRASH_SETTINGS: JSON.stringify(settings),
-        ...env,
-      },
+      env: workerEnvironment(options),
     },
   );
   if (child.pid !== undefined) pids.add(child.pid);

@@ -71,6 +71,7 @@ async function keepRunning(
       // It has claimed nothing: it may be ended by force.
       one.child.kill("SIGKILL");
       await one.child.ended;
+      await records.neverBegan(one.worker);
       if (ending.aborted) return;
       if (first) throw error;
       log(`${one.worker} could not begin: ${error instanceof Error ? error.message : String(error)}`);
@@ -150,6 +151,8 @@ interface Records {
   /** To be awaited before the process may claim anything. */
   keep(one: WorkerProcess, ready: WorkerReady): Promise<void>;
   ended(worker: string, how: string): void;
+  /** A process that may have been kept, and has claimed nothing. */
+  neverBegan(worker: string): Promise<void>;
   /** Waits a while for what is not recorded, and answers what it was. */
   close(): Promise<readonly string[]>;
 }
@@ -158,13 +161,16 @@ async function openRecords(options: SupervisorOptions, { recordMs }: SupervisorT
   const { log, stateDir, env } = options;
   const left: LeftWorkers | undefined = stateDir === undefined ? undefined : await openLeftWorkers(stateDir);
   let ends: EndRecorder | undefined;
-  const record = async (worker: string, how: string): Promise<void> => {
+  const forget = async (worker: string): Promise<void> => {
     try {
-      if ((await ends?.record(worker, how)) === true) await left?.forget(worker);
+      await left?.forget(worker);
     } catch (error) {
-      // It is recorded: at worst the next one records it again, which changes nothing.
+      // At worst the next one records it again, which changes nothing.
       log(`${worker} stays in ${stateDir}: ${String(error)}`);
     }
+  };
+  const record = async (worker: string, how: string): Promise<void> => {
+    if ((await ends?.record(worker, how)) === true) await forget(worker);
   };
   return {
     keep: async ({ worker, child }, ready) => {
@@ -180,6 +186,7 @@ async function openRecords(options: SupervisorOptions, { recordMs }: SupervisorT
       await left?.adopt((gone) => void record(gone, "its supervisor was gone"), log);
     },
     ended: (worker, how) => void record(worker, how),
+    neverBegan: forget,
     close: async () => {
       const unrecorded = (await ends?.close(recordMs)) ?? [];
       await left?.close();
