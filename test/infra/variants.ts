@@ -62,7 +62,11 @@ const signer = {
 export default defineConfig({ workflows: [], services: { signer } });
 `,
 };
-/** A deployment of that. */
+/** A configuration with a queue that processes serve. */
+export const WITH_A_PROCESS = `import { defineConfig } from "ghouls";
+export default defineConfig({ workflows: [], queues: { runs: {}, long: { worker: "process" } } });
+`;
+/** A deployment with a service. */
 function ownConfigWith(options: object): string {
   const database = {
     secret: `${SECRET}/application-AbCdEf`,
