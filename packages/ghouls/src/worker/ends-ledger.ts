@@ -5,7 +5,8 @@ import { openLedger } from "@ghouls/ledger";
 import { readEnvironment } from "../environment.ts";
 import { jsonLogger } from "../logger.ts";
 import type { WorkerEnds } from "../processes/worker-ends.ts";
-import { hintOf, processClock } from "../runtime.ts";
+import { processClock } from "../runtime.ts";
+import { hintOf } from "../wake-hint.ts";
 import type { WorkerReady } from "./order.ts";
 
 /** The ledger as a supervisor uses it: one connection, opened by the first end of a process. */

@@ -21,7 +21,7 @@ export interface RunWorkerOptions {
   /** Where the names of processes are kept whose end is not recorded. */
   readonly stateDir?: string | undefined;
   readonly json: boolean;
-  readonly env: NodeJS.ProcessEnv;
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /**
