@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { createInterface } from "node:readline";
-import { afterAll } from "vitest";
+import { onTestFinished } from "vitest";
 import type { CrashSettings } from "./crash-workflows.ts";
 import { CREDENTIALS, type TestQueue } from "./queue.ts";
 import { until } from "./wait.ts";
@@ -67,7 +67,7 @@ export function workerEnvironment(options: WorkerCommandOptions): NodeJS.Process
   };
 }
 
-/** Starts it. It and its processes end with the test file at the latest. */
+/** Starts it, in a test. It and its processes end with that test at the latest. */
 export function workerCommand(options: WorkerCommandOptions): WorkerCommand {
   const { args = [], config = WORKER_CONFIG } = options;
   const child: ChildProcess = spawn(
@@ -99,7 +99,7 @@ export function workerCommand(options: WorkerCommandOptions): WorkerCommand {
       workers.push({ worker: serves[1] ?? "", pid: Number(serves[2]) });
     });
   }
-  afterAll(async () => {
+  onTestFinished(async () => {
     child.kill("SIGKILL");
     await ended;
     killAll();
