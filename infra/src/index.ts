@@ -37,6 +37,7 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
   const project = readProject(options.config, planOptionsOf(options), options.built);
   const { plan } = project;
   refuseIdleEgress(options, plan);
+  refuseUnknownWorkers(options, plan);
   references.set("build", project.built.build);
   references.set("deployment", `${$app.name}-${$app.stage}`);
 
@@ -56,9 +57,11 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
 
   const outside = (options.senders ?? []) as readonly Value<string>[];
   for (const queue of queues) {
-    subscribe(queue, functionOf(functions, queue.plan.mapping.function).arn);
+    const { name, mapping } = queue.plan;
+    if (mapping !== null) subscribe(queue, mapping, functionOf(functions, mapping.function).arn);
     const senders = queue.plan.senders.map((id) => functionOf(functions, id).nodes.role.arn);
-    guardQueue(components, queue, [...senders, ...outside]);
+    const workers = (options.workers?.[name] ?? []) as readonly Value<string>[];
+    guardQueue(components, queue, [...senders, ...workers, ...outside]);
   }
   routeHttp(api, plan, functions);
   makeSchedule(components, plan, functions);
@@ -77,6 +80,21 @@ function refuseIdleEgress({ egress }: GhoulsOptions, { functions }: DeploymentPl
   if (egress === undefined || functions.some(({ entry }) => entry === "egress")) return;
   throw new Error(
     "egress is given, and the configuration names no service: there is no egress function.\n  Fix: name a service in services, or leave egress out.",
+  );
+}
+
+/** A worker that may not send leaves each next hop to the reconciler. @throws Error where one has no role, or no queue */
+function refuseUnknownWorkers({ workers = {} }: GhoulsOptions, { queues }: DeploymentPlan): void {
+  const served = queues.filter(({ mapping }) => mapping === null).map(({ name }) => name);
+  const without = served.find((name) => (workers[name] ?? []).length === 0);
+  if (without !== undefined)
+    throw new Error(
+      `the queue "${without}" is served by \`ghouls worker\`, and no role of it is named.\n  Fix: workers: { "${without}": ["arn:aws:iam::…:role/…"] }.`,
+    );
+  const other = Object.keys(workers).find((name) => !served.includes(name));
+  if (other === undefined) return;
+  throw new Error(
+    `workers names "${other}", which is no queue that \`ghouls worker\` serves.\n  Fix: say worker: "process" in queues.${other}, or leave it out.`,
   );
 }
 

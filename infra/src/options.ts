@@ -88,6 +88,11 @@ export interface GhoulsOptions {
   };
   /** ARNs of other roles that publish, such as an application that admits inside its own transactions. */
   readonly senders?: readonly Input<string>[];
+  /**
+   * ARNs of the roles that `ghouls worker` has, by the queues with `worker: "process"`. They are admitted as senders of theirs;
+   * what else they need, `ghouls infra` prints.
+   */
+  readonly workers?: Readonly<Record<string, readonly Input<string>[]>>;
 }
 
 export interface GhoulsOutputs {

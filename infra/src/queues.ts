@@ -53,8 +53,11 @@ function encrypted(messageRetentionSeconds: number) {
 }
 
 /** The mapping of a queue to its worker. It begins when the worker's code is there. */
-export function subscribe({ plan, queue }: MadeQueue, worker: Value<string>): void {
-  const { batchSize, maximumConcurrency } = plan.mapping;
+export function subscribe(
+  { queue }: MadeQueue,
+  { batchSize, maximumConcurrency }: NonNullable<QueuePlan["mapping"]>,
+  worker: Value<string>,
+): void {
   queue.subscribe(worker, {
     batch: { size: batchSize, partialResponses: true },
     transform: { eventSourceMapping: { scalingConfig: { maximumConcurrency } } },

@@ -14,6 +14,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deliveries.unclaimed": "says why a message could not be claimed, and the message carries no tenant",
   "deliveries.beat-of-worker": "a worker carries deliveries of any tenant",
   "deliveries.record-worker-end": "a worker carries deliveries of any tenant",
+  "deliveries.holders": "a worker carries deliveries of any tenant",
   "deliveries.mark-skipped-as-paused": "a message carries no tenant: it comes from the row",
   "deliveries.due-publications-named": "the same, of owners by name",
   "deliveries.due-publications": "the relay serves every tenant",

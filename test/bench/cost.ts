@@ -130,7 +130,7 @@ export async function settingsOf(config: string): Promise<Settings> {
     queues: plan.queues.length,
     alarms: plan.alarms.length,
     httpGb: gb("admission"),
-    workerGb: gb(plan.queues[0]?.mapping.function ?? ""),
+    workerGb: gb(plan.queues[0]?.mapping?.function ?? ""),
     reconcilerGb: gb("reconciler"),
   };
 }

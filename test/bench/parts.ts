@@ -10,7 +10,7 @@ import { loadConfig } from "ghouls";
 import { connect } from "../../packages/aws/src/connection.ts";
 import { startApi } from "../../packages/local/src/api.ts";
 import { functionEnvironment } from "../../packages/local/src/child-environment.ts";
-import { endChild, isMessage, startChild, untilReady } from "../../packages/local/src/child.ts";
+import { endChild, isMessage, startChild, untilReady } from "ghouls/processes/child";
 import { startFunctions } from "../../packages/local/src/functions.ts";
 import { ensureKeys } from "../../packages/local/src/keys.ts";
 import { openLog, type HostLog } from "../../packages/local/src/log.ts";

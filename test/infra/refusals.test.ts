@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { recordGraph } from "@ghouls/localstack-utils";
-import { WITH_SERVICES } from "./variants.ts";
+import { WITH_A_PROCESS, WITH_SERVICES } from "./variants.ts";
 import { configOf, createRepositoryProject } from "./project.ts";
 
 const ARN = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ghouls-AbCdEf";
@@ -40,6 +40,20 @@ it.each([
     /egress\.environment names DATABASE_URL.*\n {2}Fix: give it what the services need/,
   ],
   [
+    "a queue of `ghouls worker` whose role is not named, which could send no next hop",
+    { ...GOOD, config: "long/ghouls.config.ts" },
+    /the queue "long" is served by `ghouls worker`, and no role.*\n {2}Fix: workers: \{ "long"/,
+  ],
+  [
+    "roles of a worker that serves no queue",
+    {
+      ...GOOD,
+      config: "long/ghouls.config.ts",
+      workers: { long: ["arn:aws:iam::123456789012:role/w"], runs: ["arn:aws:iam::123456789012:role/w"] },
+    },
+    /workers names "runs", which is no queue.*\n {2}Fix: say worker: "process" in queues\.runs/,
+  ],
+  [
     "a configuration that is not there",
     { ...GOOD, config: "nowhere.config.ts" },
     /ghouls infra failed: there is no configuration at .*nowhere\.config\.ts\n {2}Fix: /,
@@ -54,6 +68,7 @@ it.each([
     'import { defineConfig } from "ghouls";\nexport default defineConfig({ workflows: [] });\n',
   );
   for (const [path, text] of Object.entries(WITH_SERVICES)) project.write(path, text);
+  project.write("long/ghouls.config.ts", WITH_A_PROCESS);
   try {
     await expect(recordGraph({ root: project.root, stage: "test" })).rejects.toThrow(words);
   } finally {

@@ -66,6 +66,10 @@ const digger = stepFunctionsService({ stateMachine: "${MACHINE}", request: z.unk
 export default defineConfig({ workflows: [], services: { signer, digger } });
 `,
 };
+/** A configuration with a queue that processes serve. */
+export const WITH_A_PROCESS = `import { defineConfig } from "ghouls";
+export default defineConfig({ workflows: [], queues: { runs: {}, long: { worker: "process" } } });
+`;
 /** What asking the machine needs, and no more. */
 const describesAndStops = `states:DescribeExecution, states:StopExecution on arn:aws:states:${ACCOUNT}:execution:dig:ghouls-*`;
 const DIGGER = {

@@ -55,6 +55,7 @@ const SYSTEM = [
   "degraded.pages",
   "repairs.page",
   "pauses.of-target",
+  "deliveries.holders",
   "deliveries.mark-skipped-as-paused",
   "arms.due",
   "arms.due-named",

@@ -174,6 +174,7 @@ describe("commands", () => {
       out: () => undefined,
       err: (said: string) => void (err += said),
       loadLocal: refuse,
+      loadWorker: refuse,
       loadDeployment: refuse,
       ledger: {
         migrate: refuse,

@@ -114,6 +114,46 @@ describe("the worker's partial batch response", () => {
     });
   });
 
+  test("a claim of a function is over by time, one of a queue that processes serve never", async () => {
+    const until: unknown[] = [];
+    const asks = workflow({
+      name: "hello",
+      version: 1,
+      onWorkerLoss: "resume",
+      input: z.object({ name: z.string() }),
+      run: (ctx) =>
+        ctx.step(
+          "ask",
+          async () => {
+            const rows = await db.admin<{ acts_until: Date | null }>(
+              "select acts_until from ghouls.deliveries where status = 'CLAIMED' and run_id = $1",
+              [ctx.runId],
+            );
+            until.push(rows[0]?.acts_until);
+            return "asked";
+          },
+          { timeout: "10m" },
+        ),
+    });
+    for (const served of ["function", "process"] as const) {
+      const configured = defineConfig({ workflows: [asks], queues: { runs: { worker: served }, rites: {} } });
+      const manifest = { "hello@1": `served by a ${served}` };
+      const admit = createFetch(configured, { ...overrides, manifest });
+      const answer = await admit(
+        new Request("http://127.0.0.1/v1/runs", {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          body: JSON.stringify({ workflow: "hello", input: { name: served } }),
+        }),
+      );
+      const { runId } = (await answer.json()) as { runId: string };
+      const carrying = createWorker(configured, { ...overrides, manifest });
+      const done = { batchItemFailures: [] };
+      expect(await carrying({ Records: [record("m", `run:${runId}:1`)] }, context)).toEqual(done);
+    }
+    expect(until).toEqual([expect.any(Date), null]);
+  });
+
   test("an event without records is an empty answer", async () => {
     expect(await worker({ Records: [] }, context)).toEqual({ batchItemFailures: [] });
   });

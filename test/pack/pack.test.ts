@@ -1,6 +1,17 @@
-import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   ROOT,
@@ -12,6 +23,8 @@ import {
   undeclaredImports,
   type Packed,
 } from "./packed.ts";
+import { freePort } from "../support/free-port.ts";
+import { readDockerfile } from "./dockerfile.ts";
 import { CONFIG, REFUSED, SUM, digests, tsconfig, write } from "./project.ts";
 import { output, run } from "./run.ts";
 
@@ -99,6 +112,7 @@ describe("a published package", () => {
       expect.arrayContaining(programs.map((path) => `lib/process/${path.replace(/ts$/, "js")}`)),
     );
     expect(filesOf("ghouls").map(({ path }) => path)).toContain("RUNBOOK.md");
+    expect(filesOf("ghouls").map(({ path }) => path)).toContain("lib/worker/process.js");
     const bin = filesOf("ghouls").find(({ path }) => path === "bin/ghouls.mjs");
     expect((bin?.mode ?? 0) & 0o111).toBe(0o111);
   });
@@ -162,4 +176,51 @@ describe("a project that has installed them", () => {
     },
     30_000,
   );
+});
+
+describe("the Dockerfile of the example project", () => {
+  const folder = join(ROOT, "packages/workflows");
+  const file = readDockerfile(join(folder, "Dockerfile"));
+
+  it("begins with Node 24, copies what is there, and runs as nobody in particular without a shell", () => {
+    expect(file.images).toEqual(["node:24-slim", "node:24-slim"]);
+    for (const path of file.copied) expect(existsSync(join(folder, path)), path).toBe(true);
+    expect(file.user).toBe("node");
+    expect(file.command.slice(0, 3)).toEqual(["node", "node_modules/ghouls/bin/ghouls.mjs", "worker"]);
+  });
+
+  // There is no Docker here: its lines are carried out in a folder, with packed packages in the place of published ones.
+  it("makes a worker that waits for its database, and ends with 0 when it is told to", async () => {
+    const image = join(base, "image");
+    for (const path of file.copied) cpSync(join(folder, path), join(image, path), { recursive: true });
+    const manifest = JSON.parse(readFileSync(join(image, "package.json"), "utf8")) as {
+      dependencies: object;
+    };
+    const packed = Object.fromEntries(packages.map(({ name, tarball }) => [name, `file:${tarball}`]));
+    const dependencies = { ...manifest.dependencies, ...packed };
+    write(image, { "package.json": JSON.stringify({ ...manifest, dependencies, devDependencies: {} }) });
+    for (const line of file.runs) await output("sh", ["-c", `${line} --prefer-offline`], image);
+
+    const [node = "", ...args] = file.command;
+    const refused = await run(node, args, image);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.err).toContain("DATABASE_URL");
+
+    const nobody = await freePort();
+    const container = spawn(node, args, {
+      cwd: image,
+      env: {
+        PATH: `${dirname(process.execPath)}:${process.env["PATH"]}`,
+        DATABASE_URL: `postgres://app:app@127.0.0.1:${nobody}/app`,
+        GHOULS_QUEUE_RUNS_URL: `http://127.0.0.1:${nobody}/0/runs`,
+        GHOULS_QUEUE_RITES_URL: `http://127.0.0.1:${nobody}/0/rites`,
+      },
+    });
+    let said = "";
+    container.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
+    const ended = once(container, "exit");
+    await expect.poll(() => said).toContain("this worker takes nothing yet: it waits");
+    container.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  });
 });

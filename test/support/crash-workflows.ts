@@ -197,6 +197,8 @@ export interface CrashSettings {
   /** For workers that have to come to the end of it. */
   readonly lease?: string;
   readonly functionTimeout?: string;
+  /** What serves the queues. */
+  readonly worker?: "function" | "process";
   readonly batchSize?: number;
   readonly poolSize?: number;
   /** Of job-server.ts. */
@@ -227,7 +229,7 @@ export function crashConfig(
   others: Readonly<Record<string, AnyService>> = {},
 ): Config {
   const { lease = TIMING.lease, functionTimeout = FUNCTION_TIMEOUT, batchSize = 5, poolSize = 2 } = settings;
-  const queue = { functionTimeout, batchSize };
+  const queue = { functionTimeout, batchSize, worker: settings.worker ?? "function" };
   return defineConfig({
     workflows: [...WORKFLOWS, ...more],
     queues: { runs: queue, rites: queue },

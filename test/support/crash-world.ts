@@ -61,6 +61,8 @@ export interface CrashWorldOptions {
   readonly services?: Readonly<Record<string, AnyService>>;
   readonly decisionSources?: Readonly<Record<string, DecisionSource>>;
   readonly origins?: readonly string[];
+  /** The digest of each workflow: its name and version where absent. */
+  readonly digestOf?: (workflow: AnyWorkflow) => string;
   /** Beside those of crash-workflows.ts. */
   readonly workflows?: readonly AnyWorkflow[];
 }

@@ -1,4 +1,4 @@
-import { describeFailure, GhoulsError } from "@ghouls/core";
+import { describeFailure, GhoulsError, unreachableDatabase } from "@ghouls/core";
 import { LedgerError } from "@ghouls/ledger";
 import { ProblemError, UnreachableError } from "@ghouls/client";
 import { printable } from "./printable.ts";
@@ -78,36 +78,9 @@ export function reportOf(thrown: unknown): Report {
 /** What kept a command from the database, in words of ours: a driver's may repeat what it was given. */
 function whyUnreachable(cause: unknown): Report | undefined {
   if (cause instanceof GhoulsError) return reportOf(cause);
-  const code = typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : "";
-  const known = Object.entries(UNREACHABLE).find(([pattern]) => new RegExp(`^(?:${pattern})$`).test(code));
-  if (known === undefined) return undefined;
-  const [what, fix] = known[1];
-  return { code, message: `${what} (${code})`, fix };
+  const known = unreachableDatabase(cause);
+  return known && { code: known.code, message: known.message, fix: known.fix };
 }
-
-/** By codes of the system, of TLS and of PostgreSQL. */
-const UNREACHABLE: Readonly<Record<string, readonly [string, string]>> = {
-  ENOTFOUND: [
-    "the database's host has no address",
-    "Check the host in the connection string: it may be spelled wrongly, or known in another network only.",
-  ],
-  "ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH": [
-    "the database did not answer",
-    "Check host and port in the connection string, and that the server is running and can be reached from here.",
-  ],
-  "28P01|28000": [
-    "the database refused the user or the password",
-    "Check both in the connection string: / ? # % and @ in a password are written %2F %3F %23 %25 and %40.",
-  ],
-  "3D000": [
-    "there is no such database on the server",
-    "Create it, or check the path of the connection string.",
-  ],
-  ".*(?:CERT|ISSUER|VERIFY|ALTNAME|SIGNATURE).*": [
-    "the database's certificate is not trusted",
-    "Name the file of its authority with ?sslmode=verify-full&sslrootcert=/path/to/ca.pem.",
-  ],
-};
 
 /** An error of a driver or of Node. Some have a code and no message at all. */
 function foreign(thrown: unknown): Report {

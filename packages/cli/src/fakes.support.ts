@@ -92,6 +92,7 @@ export async function ghouls(argv: readonly string[], world: Partial<Io> = {}): 
     err: (text) => void (err += text),
     readStdin: () => Promise.resolve(""),
     loadLocal: () => Promise.reject(new Error("this test did not expect @ghouls/local")),
+    loadWorker: () => Promise.reject(new Error("this test did not expect a worker")),
     loadDeployment: () => Promise.reject(new Error("this test did not expect @ghouls/functions")),
     ledger: { migrate: unused, migrationSql: unused, openLedger: unused, openStores: unused },
     user: () => "olga",

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
 import type { DatabaseAccess } from "@ghouls/aws";
 import type { DigestBasis } from "@ghouls/core";
+import type { RunWorkerOptions } from "ghouls";
 import type {
   BuildOptions,
   Built,
@@ -71,6 +72,7 @@ export interface Stores {
   readonly keys: Pick<Ledger["keys"], "create" | "page" | "revoke">;
   readonly grants: Pick<Ledger["grants"], "create" | "page" | "revoke">;
   readonly pauses: Pick<Ledger["pauses"], "set" | "lift" | "find" | "all">;
+  readonly deliveries: Pick<Ledger["deliveries"], "sayWorkerEnded">;
   close(): Promise<void>;
 }
 
@@ -109,6 +111,8 @@ export interface Io {
   user(): string;
   /** From a generator made for secrets. */
   randomBytes(count: number): Uint8Array;
+  /** Loaded when it is needed: it brings all of Ghouls along. */
+  loadWorker(): Promise<{ runWorker(options: RunWorkerOptions): Promise<number> }>;
   /** Loaded when it is needed: it brings the bundler along. */
   loadDeployment(): Promise<DeploymentTools>;
   /** Milliseconds between two reads of a watched run. */
@@ -126,6 +130,7 @@ export function processIo(): Io {
     err: (line) => void process.stderr.write(line),
     readStdin: () => text(process.stdin),
     loadLocal: () => import("@ghouls/local"),
+    loadWorker: () => import("ghouls"),
     loadDeployment: () => import("@ghouls/functions"),
     ledger: {
       migrate,

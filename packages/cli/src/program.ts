@@ -25,6 +25,7 @@ import { addShow } from "./commands/show.ts";
 import { addSignal } from "./commands/signal.ts";
 import { addSubmit } from "./commands/submit.ts";
 import { addWatch } from "./commands/watch.ts";
+import { addWorker } from "./commands/worker.ts";
 import { addWorkflows } from "./commands/workflows.ts";
 import { EXIT } from "./failure.ts";
 import { processIo, type Io } from "./io.ts";
@@ -32,6 +33,7 @@ import { processIo, type Io } from "./io.ts";
 const COMMANDS = [
   addInit,
   addDev,
+  addWorker,
   addBuild,
   addWorkflows,
   addInfra,

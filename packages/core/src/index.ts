@@ -27,6 +27,7 @@ export * from "./retry.ts";
 export * from "./run.ts";
 export * from "./services.ts";
 export * from "./settings.ts";
+export * from "./unreachable.ts";
 export * from "./source-answer.ts";
 export * from "./skip.ts";
 export * from "./transaction.ts";

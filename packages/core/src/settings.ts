@@ -14,7 +14,12 @@ export const QueueSettings = z.strictObject({
   batchSize: z.int().min(1).max(10).default(5),
   /** Workers at the same time. */
   concurrency: z.int().min(1).max(1_000).default(2),
-  /** The worker is ended by force after it; Lambda's limit is 15 minutes. */
+  /**
+   * What serves it: a function, which is ended by force after `functionTimeout`, or processes of `ghouls worker`, which end by
+   * themselves, and for which a deployment makes no function.
+   */
+  worker: z.enum(["function", "process"], { error: 'must be "function" or "process"' }).default("function"),
+  /** The worker is ended by force after it; Lambda's limit is 15 minutes. Means nothing for a `"process"`. */
   functionTimeout: duration
     .refine(
       (text): boolean => !isDuration(text) || (durationMs(text) >= 5_000 && durationMs(text) <= 43_200_000),
@@ -23,6 +28,20 @@ export const QueueSettings = z.strictObject({
     .default("15m"),
 });
 export type QueueSettings = z.infer<typeof QueueSettings>;
+
+/** The longest step of a process that nothing ends by force: a little below the longest timer of Node, in milliseconds. */
+const LONGEST_STEP_MS = 24 * 86_400_000;
+
+/**
+ * The longest that a step of a queue may take, and a little, in milliseconds. It is a matter of the queue and not of who carries
+ * the run: what one worker refuses, all do.
+ */
+export function stepLimitMs(settings: Pick<QueueSettings, "worker" | "functionTimeout"> | undefined): number {
+  return settings?.worker === "process" ? LONGEST_STEP_MS : durationMs(settings?.functionTimeout ?? "15m");
+}
+
+/** What remains to a process that nothing ends by force: as much as there ever is, in milliseconds. */
+export const ENDLESS_MS = 2_147_483_647;
 
 /** The times of the protocol. Settings, so that a test need not wait for two minutes. */
 export const TimingSettings = z.strictObject({

@@ -13,7 +13,7 @@ if (!(major >= 24)) {
   process.stdout.on("error", function (error) {
     if (error.code !== "EPIPE") throw error;
     // A host goes on without its reader, and ends in order.
-    if (process.argv[2] !== "dev") process.exit(0);
+    if (process.argv[2] !== "dev" && process.argv[2] !== "worker") process.exit(0);
   });
   import("@ghouls/cli")
     .then(function (cli) {

@@ -49,8 +49,8 @@ describe("a configuration", () => {
   test("has two queues and every default where nothing is said", () => {
     const config = defineConfig({ workflows: [workflow(options)] });
     expect(config.queues).toEqual({
-      runs: { batchSize: 5, concurrency: 2, functionTimeout: "15m" },
-      rites: { batchSize: 1, concurrency: 2, functionTimeout: "15m" },
+      runs: { batchSize: 5, concurrency: 2, functionTimeout: "15m", worker: "function" },
+      rites: { batchSize: 1, concurrency: 2, functionTimeout: "15m", worker: "function" },
     });
     expect(config.database).toEqual({ schema: "ghouls", poolSize: 2, preparedStatements: undefined });
     expect(config.reconciler).toEqual({ hint: true });

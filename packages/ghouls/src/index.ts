@@ -76,4 +76,5 @@ export { publishReleases, removeReleases, type CleanUp, type ReleasePlaces } fro
 export { openReleaseStore } from "./releases/store.ts";
 export { httpService, type HttpServiceOptions } from "./services/http-service.ts";
 export { stepFunctionsService, type StepFunctionsServiceOptions } from "./services/step-functions-service.ts";
+export { runWorker, type RunWorkerOptions } from "./worker/run-worker.ts";
 export { workflow, type WorkflowOptions } from "./workflow.ts";

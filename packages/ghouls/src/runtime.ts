@@ -16,7 +16,7 @@ import {
   type QueuePort,
   type WakeHint,
 } from "@ghouls/core";
-import { databaseAccess, openDynamoHint, openMetrics, openSqs, type DynamoHint } from "@ghouls/aws";
+import { databaseAccess, openMetrics, openSqs } from "@ghouls/aws";
 import {
   DEFAULT_EXECUTION_SETTINGS,
   Publisher,
@@ -35,6 +35,7 @@ import { digestOf, type DigestManifest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
 import { openReleaseStore, type OpenReleaseStore } from "./releases/store.ts";
 import { jsonLogger, writeToStdout } from "./logger.ts";
+import { hintOf } from "./wake-hint.ts";
 
 /** What a process of Ghouls is made of. One per process: functions stay warm over many invocations. */
 export interface Runtime {
@@ -166,23 +167,6 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       await ledger.close();
     },
   };
-}
-
-/** Undefined where it is turned off, or where there is no table for it: then the reconciler connects every time. */
-function hintOf(
-  config: Config,
-  environment: Environment,
-  { faults, hintPatienceMs: patienceMs }: { faults: FaultInjector; hintPatienceMs: number | undefined },
-): DynamoHint | undefined {
-  const { region, dynamodbEndpoint: endpoint, eventsTable } = environment;
-  if (!config.reconciler.hint || eventsTable === undefined) return undefined;
-  return openDynamoHint({
-    region,
-    ...(endpoint === undefined ? {} : { endpoint }),
-    table: eventsTable,
-    faults,
-    ...(patienceMs === undefined ? {} : { connectionTimeoutMs: patienceMs, requestTimeoutMs: patienceMs }),
-  });
 }
 
 function retentionOf({ retention: { bodies, steps, repairs } }: Config): RetentionAges {

@@ -31,6 +31,7 @@ export type { Repair, RepairNote } from "./reconciler/repairs.ts";
 export type { PassNote, Round, StandingPass } from "./reconciler/rounds.ts";
 export type { NewestPosition } from "./sql/newest.ts";
 export type { JudgedLoss, LapsedClaim } from "./hops/losses.ts";
+export type { WorkerEndAnswer } from "./hops/worker-ends.ts";
 export { DOCTOR_CHECKS, type DoctorCheck } from "./schema/doctor.ts";
 export type { FaultAnswer } from "./integrity/acknowledgements.ts";
 export type { JudgeOptions } from "./integrity/judgement.ts";

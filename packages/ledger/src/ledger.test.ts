@@ -57,6 +57,7 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "deliveries.expiredHolds": "reads",
   "deliveries.expireHolds": "keeps: a hold that is due is open, and only the reconciler ends it",
   "deliveries.recordWorkerEnd": "opens",
+  "deliveries.sayWorkerEnded": "opens",
   "deliveries.ofRun": "reads",
   "journal.appendIfClaimed": "keeps: a claim is open",
   "journal.read": "reads",

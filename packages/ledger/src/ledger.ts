@@ -28,6 +28,7 @@ import * as handovers from "./hops/handovers.ts";
 import * as holds from "./admission/holds.ts";
 import * as intents from "./hops/intents.ts";
 import * as undos from "./hops/undos.ts";
+import * as workerEnds from "./hops/worker-ends.ts";
 import * as faultWords from "./integrity/acknowledgements.ts";
 import * as faultPages from "./integrity/pages.ts";
 import * as faults from "./integrity/faults.ts";
@@ -168,7 +169,8 @@ export function openLedger(options: LedgerOptions) {
       settleLost: bind(database, losses.settleLostClaims),
       expiredHolds: bind(database, holds.readExpiredHolds),
       expireHolds: bind(database, holds.expireHolds),
-      recordWorkerEnd: opening(database, beforeOpening, claims.recordWorkerEnd),
+      recordWorkerEnd: opening(database, beforeOpening, workerEnds.recordWorkerEnd),
+      sayWorkerEnded: opening(database, beforeOpening, workerEnds.sayWorkerEnded),
       ofRun: bind(database, reads.readDeliveries),
     },
     journal: {

@@ -1,5 +1,6 @@
-import { endChild, entryPoint, startChild, untilReady } from "./child.ts";
-import type { ProcessEnd } from "./child.ts";
+import { endChild, startChild, untilReady } from "ghouls/processes/child";
+import { entryPoint } from "./entry-point.ts";
+import type { ProcessEnd } from "ghouls/processes/child";
 import type { HostLog } from "./log.ts";
 
 const STOP_MS = 2_000;

@@ -2,8 +2,9 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { GhoulsError } from "@ghouls/core";
 import type { Issue } from "@ghouls/core";
-import { endChild, entryPoint, startChild, untilReady } from "./child.ts";
-import { writeAtomically } from "./files.ts";
+import { endChild, startChild, untilReady } from "ghouls/processes/child";
+import { entryPoint } from "./entry-point.ts";
+import { writeAtomically } from "ghouls/processes/files";
 import type { HostLog } from "./log.ts";
 import type { LoadedConfig } from "./parts.ts";
 

@@ -2,7 +2,7 @@ import { GhoulsError } from "@ghouls/core";
 import type { HostLog, Print } from "./log.ts";
 import type { LedgerParts } from "./parts.ts";
 import { startPostgres } from "./postgres.ts";
-import type { ProcessEnd } from "./child.ts";
+import type { ProcessEnd } from "ghouls/processes/child";
 import { checkReachableByPostgres } from "./reachable.ts";
 import { loadPasswords } from "./secrets.ts";
 import type { ProcessEntry } from "./state.ts";

@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { isAlive, untilGone } from "./alive.ts";
-import { startChild } from "./child.ts";
+import { isAlive, untilGone } from "ghouls/processes/alive";
+import { startChild } from "ghouls/processes/child";
 import type { DevSurroundings } from "./dev.ts";
 import { runDev } from "./dev.ts";
 import { cleanEnv, fakeParts } from "./fake-parts.support.ts";

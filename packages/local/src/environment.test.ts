@@ -2,11 +2,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { untilGone } from "./alive.ts";
-import { entryPoint, startChild, untilReady } from "./child.ts";
+import { untilGone } from "ghouls/processes/alive";
+import { startChild, untilReady } from "ghouls/processes/child";
+import { entryPoint } from "./entry-point.ts";
 import type { Environment } from "./environment.ts";
 import { startEnvironment } from "./environment.ts";
-import { createFunction, settledWithin } from "./function.ts";
+import { settledWithin } from "ghouls/processes/settled";
+import { createFunction } from "./function.ts";
 import { openLog } from "./log.ts";
 import type { HostLog } from "./log.ts";
 import { until } from "./until.support.ts";

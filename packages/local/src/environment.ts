@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Child, ChildMessage, ProcessEnd } from "./child.ts";
-import { describeEnd, isMessage, startChild, untilReady } from "./child.ts";
+import type { Child, ChildMessage, ProcessEnd } from "ghouls/processes/child";
+import { describeEnd, isMessage, startChild, untilReady } from "ghouls/processes/child";
 import type { InvocationResult } from "./lambda-table.ts";
 import type { HostLog } from "./log.ts";
 

@@ -27,7 +27,7 @@ export async function loadConfig(path: string) {
   if (path.endsWith("broken.config.ts")) throw new Error("the configuration is broken");
   if (path.endsWith("beside.config.ts") && process.env["GHOULS_SERVICE_SIGNER_URL"] === undefined)
     throw new Error("nobody says where the signer is");
-  const queue = { batchSize: 2, concurrency: 2, functionTimeout: "5s" } as const;
+  const queue = { batchSize: 2, concurrency: 2, worker: "function", functionTimeout: "5s" } as const;
   await Promise.resolve();
   return {
     path,

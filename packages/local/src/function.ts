@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { settledWithin } from "ghouls/processes/settled";
 import type { Environment } from "./environment.ts";
 import type { InvocationResult } from "./lambda-table.ts";
 
@@ -90,14 +90,4 @@ export function createFunction(options: FunctionOptions): LocalFunction {
       await Promise.all(open.map((environment) => environment.ended));
     },
   };
-}
-
-/** Waits until all have settled, at most `ms` milliseconds; leaves no timer behind. */
-export async function settledWithin(promises: readonly Promise<unknown>[], ms: number): Promise<void> {
-  if (promises.length === 0) return;
-  const controller = new AbortController();
-  const bound = delay(ms, undefined, { signal: controller.signal }).catch(() => undefined);
-  await Promise.race([Promise.allSettled(promises), bound]);
-  controller.abort();
-  await bound;
 }

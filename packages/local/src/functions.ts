@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { durationMs } from "@ghouls/core";
-import { entryPoint } from "./child.ts";
+import { ENDLESS_MS, durationMs } from "@ghouls/core";
+import { entryPoint } from "./entry-point.ts";
 import type { Environment } from "./environment.ts";
 import { startEnvironment } from "./environment.ts";
 import { createFunction } from "./function.ts";
@@ -65,7 +65,7 @@ export async function startFunctions(options: FunctionsOptions): Promise<Functio
   const queues = Object.entries(options.config.queues);
   if (options.inspect === undefined) {
     for (const [queue, settings] of queues) {
-      const timeoutMs = durationMs(settings.functionTimeout);
+      const timeoutMs = settings.worker === "process" ? ENDLESS_MS : durationMs(settings.functionTimeout);
       const worker = deploy(options, { role: "worker", name: queue, timeoutMs, changed });
       deployed.push({ role: "worker", queues: [queue], function: worker });
     }

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { isAlive, untilGone } from "./alive.ts";
+import { isAlive, untilGone } from "ghouls/processes/alive";
 import { SOUND, cleanEnv, fakeParts } from "./fake-parts.support.ts";
 import type { Host, HostOptions } from "./host.ts";
 import { startHost } from "./host.ts";

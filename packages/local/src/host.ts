@@ -2,8 +2,8 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { openSqs } from "@ghouls/aws";
 import { noFaults } from "@ghouls/core";
-import { describeEnd } from "./child.ts";
-import type { ProcessEnd } from "./child.ts";
+import { describeEnd } from "ghouls/processes/child";
+import type { ProcessEnd } from "ghouls/processes/child";
 import { DEV_TENANT, functionEnvironment } from "./child-environment.ts";
 import type { Database } from "./database.ts";
 import { createBoard } from "./board.ts";
@@ -35,8 +35,9 @@ import { forgetLeftBehind, openStateFile, takeLeftBehind, keepLeftBehind } from 
 import type { DevState } from "./state.ts";
 import { describeNotice, noticeIn, withNotice } from "./notices.ts";
 import type { Notice } from "./notices.ts";
-import { createSupervisor, endLeftBehind } from "./supervisor.ts";
-import type { Supervisor } from "./supervisor.ts";
+import { createEndRecorder } from "ghouls/processes/worker-ends";
+import type { EndRecorder } from "ghouls/processes/worker-ends";
+import { endLeftBehind } from "./left-behind.ts";
 
 /** How long work under way may go on after the host was asked to end, in milliseconds. */
 const DRAIN_MS = 10_000;
@@ -122,13 +123,13 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const stores = await startStores(options, log, owner, onChange);
   const { config, code, database, queues, services, buckets } = stores;
   const ledger = await openHostLedger(options, database.url, config);
-  const supervisor = createSupervisor({
+  const ends = createEndRecorder({
     ledger,
     actsMarginSeconds: config.actsMarginSeconds,
     log: (text) => log.line("host", text),
   });
-  owner.defer(async () => keepLeftBehind(options.dataDir, await supervisor.close(2_000)));
-  await endLeftBehind(leftBehind, ["/process/function."], supervisor);
+  owner.defer(async () => keepLeftBehind(options.dataDir, await ends.close(2_000)));
+  await endLeftBehind(leftBehind, ["/process/function."], ends);
   await forgetLeftBehind(options.dataDir);
 
   await refuseUnsound(ledger, {
@@ -154,7 +155,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   owner.defer(() => stateFile.remove());
 
   const serving = await startServingParts(
-    { options, config, code, codes, env, log, queues, ledger, supervisor, board: shown },
+    { options, config, code, codes, env, log, queues, ledger, ends, board: shown },
     owner,
   );
   await refuseUnready(serving.url);
@@ -207,13 +208,13 @@ interface ServingParts {
   readonly log: HostLog;
   readonly queues: Queues;
   readonly ledger: HostLedger;
-  readonly supervisor: Supervisor;
+  readonly ends: EndRecorder;
   readonly board: Board;
 }
 
 /** The API and the functions. They end before their queue client does. */
 function startServingParts(
-  { options, config, code, codes, env, log, queues, ledger, supervisor, board }: ServingParts,
+  { options, config, code, codes, env, log, queues, ledger, ends, board }: ServingParts,
   owner: Owner,
 ): Promise<Serving> {
   const { region } = queues.connection;
@@ -242,7 +243,7 @@ function startServingParts(
       reconcileEveryMs: options.reconcileEveryMs ?? 5_000,
       drainMs: DRAIN_MS,
       releasing: releasingOf(options, { configPath: config.path, env, log, ledger }),
-      onWorkerEnd: (worker, how) => void supervisor.record(worker, how),
+      onWorkerEnd: (worker, how) => void ends.record(worker, how),
       ...(options.inspect === undefined ? {} : { inspect: { port: options.inspect, hold } }),
     },
     code,

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { API_KEY_BYTES, DEPLOYMENT_PERMISSIONS, mintApiKey, parseApiKey, type NewApiKey } from "@ghouls/core";
 import { DEV_TENANT } from "./child-environment.ts";
-import { readIfThere, writeAtomically } from "./files.ts";
+import { readIfThere, writeAtomically } from "ghouls/processes/files";
 import type { KeyMaker } from "./parts.ts";
 import type { DevState } from "./state.ts";
 

@@ -3,8 +3,8 @@ import { link, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { GhoulsError, sha256 } from "@ghouls/core";
-import { commandOf, isAlive } from "./alive.ts";
-import { readIfThere } from "./files.ts";
+import { commandOf, isAlive } from "ghouls/processes/alive";
+import { readIfThere } from "ghouls/processes/files";
 
 /** Other hosts that fight for a stale lock at the same time; each round one of them wins. */
 const ROUNDS = 50;

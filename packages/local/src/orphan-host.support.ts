@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { entryPoint } from "./child.ts";
+import { entryPoint } from "./entry-point.ts";
 import { startEnvironment } from "./environment.ts";
 
 /** A host that only starts two environments, one idle and one with a blocked loop, to be killed by a test. */

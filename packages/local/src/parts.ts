@@ -1,4 +1,5 @@
 import type { Judgement, QueueSettings, WorkflowPin } from "@ghouls/core";
+import type { WorkerEnds } from "ghouls/processes/worker-ends";
 
 /** What the host needs of the user's configuration, as `loadConfig` of the package ghouls gives it. */
 export interface LoadedConfig {
@@ -126,18 +127,6 @@ export interface StrandedRuns {
 export interface HeldLeases {
   /** Extends the leases of all that a worker holds, in its place. */
   beatOfWorker(worker: string, leaseSeconds: number): Promise<number>;
-}
-
-/** Where the end of a worker process is recorded, so that its claims are judged at once. */
-export interface WorkerEnds {
-  readonly deliveries: {
-    recordWorkerEnd(end: {
-      readonly worker: string;
-      readonly how: string;
-      readonly actsMarginSeconds: number;
-    }): Promise<number>;
-  };
-  close(): Promise<void>;
 }
 
 /** What the host is put together from; tests put others in. */

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isAlive, untilGone } from "./alive.ts";
+import { isAlive, untilGone } from "ghouls/processes/alive";
 import { freePort } from "./free-port.ts";
 import { openLog } from "./log.ts";
 import type { HostLog } from "./log.ts";

@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import { signalIfAlive } from "./alive.ts";
-import { entryPoint, startChild, untilReady } from "./child.ts";
-import type { Child, ProcessEnd } from "./child.ts";
+import { signalIfAlive } from "ghouls/processes/alive";
+import { startChild, untilReady } from "ghouls/processes/child";
+import { entryPoint } from "./entry-point.ts";
+import type { Child, ProcessEnd } from "ghouls/processes/child";
 import type { HostLog } from "./log.ts";
 import { endLeftover, postmasterOf } from "./postmaster.ts";
 

@@ -1,8 +1,8 @@
 import { realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { GhoulsError } from "@ghouls/core";
-import { commandOf, isAlive, signalIfAlive, untilGone } from "./alive.ts";
-import { readIfThere } from "./files.ts";
+import { commandOf, isAlive, signalIfAlive, untilGone } from "ghouls/processes/alive";
+import { readIfThere } from "ghouls/processes/files";
 
 /** The server's major version: a data folder of another one cannot be opened. */
 const POSTGRES_MAJOR = "18";

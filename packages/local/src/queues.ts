@@ -1,7 +1,7 @@
 import { GhoulsError, queueUrlVariable } from "@ghouls/core";
 import type { QueueSettings } from "@ghouls/core";
 import type { AwsConnection } from "@ghouls/aws";
-import type { ProcessEnd } from "./child.ts";
+import type { ProcessEnd } from "ghouls/processes/child";
 import type { HostLog } from "./log.ts";
 import { createQueues, startSqs, type QueueUrls } from "./sqs.ts";
 import type { ProcessEntry } from "./state.ts";

@@ -1,7 +1,8 @@
 import type { WorkflowPin } from "@ghouls/core";
 import { pinsOf } from "./changes.ts";
 import { DEV_TENANT } from "./child-environment.ts";
-import { endChild, entryPoint, startChild, untilReady } from "./child.ts";
+import { endChild, startChild, untilReady } from "ghouls/processes/child";
+import { entryPoint } from "./entry-point.ts";
 import type { KeptCode } from "./code.ts";
 import type { HostLog } from "./log.ts";
 import type { HostLedger } from "./parts.ts";

@@ -9,7 +9,7 @@ import { startReloading } from "./reload.ts";
 import { until } from "./until.support.ts";
 
 const SETTINGS: CodeSettings = {
-  queues: { runs: { batchSize: 5, concurrency: 2, functionTimeout: "15m" } },
+  queues: { runs: { batchSize: 5, concurrency: 2, worker: "function", functionTimeout: "15m" } },
   databaseSchema: "ghouls",
   actsMarginSeconds: 60,
   leaseMs: 120_000,
@@ -190,7 +190,9 @@ test.each([
 
 test("other settings of a queue are taken with the code", async () => {
   const { save, said, replaced } = start();
-  const queues = { runs: { batchSize: 1, concurrency: 3, functionTimeout: "5m" } } as const;
+  const queues = {
+    runs: { batchSize: 1, concurrency: 3, worker: "function", functionTimeout: "5m" },
+  } as const;
   save("two", { code: codeOf("two", { settings: { queues } }) });
   await until(() => said).toHaveLength(2);
   expect(replaced[0]?.settings.queues).toEqual(queues);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { InvocationResult } from "./lambda-table.ts";
-import { settledWithin } from "./function.ts";
+import { settledWithin } from "ghouls/processes/settled";
 
 export interface ScheduleOptions {
   /** From the start of one invocation to the start of the next, in milliseconds. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { GhoulsError } from "@ghouls/core";
-import { readIfThere, writeAtomically } from "./files.ts";
+import { readIfThere, writeAtomically } from "ghouls/processes/files";
 
 /** Passwords of the embedded server's roles. */
 export interface Passwords {

@@ -2,7 +2,7 @@ import type { QueuePort } from "@ghouls/core";
 import type { ApiProcess } from "./api.ts";
 import { startApi } from "./api.ts";
 import type { Board } from "./board.ts";
-import { describeEnd } from "./child.ts";
+import { describeEnd } from "ghouls/processes/child";
 import type { Code, CodeStore, KeptCode } from "./code.ts";
 import type { Functions, Inspect } from "./functions.ts";
 import { startFunctions } from "./functions.ts";

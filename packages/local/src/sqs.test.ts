@@ -15,7 +15,7 @@ import { startSqs, visibilitySeconds } from "./sqs.ts";
 // Real processes on a machine that may be busy.
 
 const folder = mkdtempSync(join(tmpdir(), "ghouls-sqs-"));
-const QUEUE = { batchSize: 1, concurrency: 1, functionTimeout: "15m" } as const;
+const QUEUE = { batchSize: 1, concurrency: 1, worker: "function", functionTimeout: "15m" } as const;
 const settings = Promise.resolve({
   runs: QUEUE,
   "long-rites": { ...QUEUE, functionTimeout: "12h" as const },

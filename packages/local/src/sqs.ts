@@ -3,8 +3,9 @@ import { ensureQueues } from "@ghouls/aws";
 import type { AwsConnection } from "@ghouls/aws";
 import { durationMs } from "@ghouls/core";
 import type { QueueSettings } from "@ghouls/core";
-import { endChild, entryPoint, startChild, untilReady } from "./child.ts";
-import type { ProcessEnd } from "./child.ts";
+import { endChild, startChild, untilReady } from "ghouls/processes/child";
+import { entryPoint } from "./entry-point.ts";
+import type { ProcessEnd } from "ghouls/processes/child";
 import type { HostLog } from "./log.ts";
 
 /** SQS's longest visibility timeout, in seconds. */

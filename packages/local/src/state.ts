@@ -3,7 +3,7 @@ import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Notice } from "./notices.ts";
 import type { CodeState } from "./reload.ts";
-import { readIfThere, writeAtomically } from "./files.ts";
+import { readIfThere, writeAtomically } from "ghouls/processes/files";
 
 /** A process of the host. `worker` is the identity under which it claims. */
 export interface ProcessEntry {

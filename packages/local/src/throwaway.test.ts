@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { isAlive } from "./alive.ts";
+import { isAlive } from "ghouls/processes/alive";
 import { startThrowawayPostgres } from "./throwaway.ts";
 
 let parent: string;

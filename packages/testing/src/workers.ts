@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { GhoulsError, durationMs, parseMessage, type Clock } from "@ghouls/core";
+import { GhoulsError, parseMessage, stepLimitMs, type Clock } from "@ghouls/core";
 import { Publisher, work, type ExecutionDeps } from "@ghouls/engine";
 import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
@@ -37,7 +37,7 @@ export class Workers {
     const { config, queue } = this.#options;
     const line = new Lifeline();
     const { queue: name, receiptHandle } = message;
-    const limitMs = durationMs(config.queues[name]?.functionTimeout ?? "15m");
+    const limitMs = stepLimitMs(config.queues[name]);
     this.#carried = { line, runId: parseMessage(message.body)?.runId };
     try {
       const [outcome] = await this.#inside.run(true, () =>

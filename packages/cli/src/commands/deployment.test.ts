@@ -40,6 +40,13 @@ const PLAN = {
       statements: [{ sid: "Consume" }],
     },
   ],
+  processes: [
+    {
+      queue: "long",
+      environment: { A: "b" },
+      statements: [{ sid: "Consume", actions: ["sqs:x"], resources: ["arn"] }],
+    },
+  ],
   http: { routes: { "GET /v1/runs": "api" } },
   alarms: [{}],
   schedule: { expression: "rate(1 minute)" },
@@ -137,6 +144,7 @@ describe("ghouls infra", () => {
     expect(code).toBe(0);
     expect(asked).toEqual([[join(cwd, "ghouls.config.ts"), { vpc: {} }]]);
     expect(out).toContain("worker-runs  900 s    1024 MB  2        Consume");
+    expect(out).toContain("ghouls worker --queue long\n  A=b\n  may Consume: sqs:x on arn\n");
     expect(out).toContain("connections: 40 of 90 in the worst case");
     expect(JSON.parse((await run(["infra", "--json"])).out)).toEqual(PLAN);
   });

@@ -45,6 +45,22 @@ function parsed(text: string): object {
   throw usageError("--options is no JSON object", `Give one, such as --options '{"vpc":{}}'.`);
 }
 
+/** What the role of a worker needs that is no function, and what it finds in its environment. */
+function processesOf({ processes }: Plan): string {
+  return processes
+    .map(({ queue, environment, statements }) =>
+      [
+        `ghouls worker --queue ${queue}`,
+        ...Object.entries(environment).map(([name, value]) => `  ${name}=${value}`),
+        ...statements.map(
+          ({ sid, actions, resources }) => `  may ${sid}: ${actions.join(" ")} on ${resources.join(" ")}`,
+        ),
+        "",
+      ].join("\n"),
+    )
+    .join("\n");
+}
+
 function readable(plan: Plan): string {
   const functions = plan.functions.map((one) => [
     one.id,
@@ -56,14 +72,15 @@ function readable(plan: Plan): string {
   const queues = plan.queues.map((one) => [
     one.name,
     `${one.visibilitySeconds} s`,
-    String(one.mapping.batchSize),
-    String(one.mapping.maximumConcurrency),
-    one.mapping.function,
+    one.mapping === null ? "" : String(one.mapping.batchSize),
+    one.mapping === null ? "" : String(one.mapping.maximumConcurrency),
+    one.mapping === null ? "none: ghouls worker" : one.mapping.function,
   ]);
   const { worst, limit, environments, perEnvironment } = plan.connections;
   return [
     table(["FUNCTION", "TIMEOUT", "MEMORY", "AT ONCE", "MAY"], functions),
     table(["QUEUE", "VISIBILITY", "BATCH", "CONCURRENCY", "FUNCTION"], queues),
+    ...(plan.processes.length === 0 ? [] : [processesOf(plan)]),
     `${Object.keys(plan.http.routes).length} routes, ${plan.alarms.length} alarms, a table, a schedule (${plan.schedule.expression})\n`,
     `connections: ${worst} of ${limit} in the worst case (${environments} environments with ${perEnvironment} each, twice during a deploy)\n`,
     "All of it, with environment and IAM statements: ghouls infra --json\n",

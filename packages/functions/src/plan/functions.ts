@@ -8,7 +8,7 @@ import {
 } from "@ghouls/core";
 import { ref, type Reference } from "./names.ts";
 import type { PlanOptions } from "./options.ts";
-import { workerOf, type QueuePlan } from "./queues.ts";
+import type { QueuePlan } from "./queues.ts";
 import type { ReleasesPlan } from "./releases.ts";
 import {
   allowedBy,
@@ -79,7 +79,7 @@ const RECONCILER_EXECUTIONS = 2;
  */
 const LAMBDA_CA_FILE = "/var/runtime/ca-cert.pem";
 
-interface Parts {
+export interface Parts {
   readonly queues: readonly QueuePlan[];
   readonly settings: Readonly<Record<string, QueueSettings>>;
   readonly schema: string;
@@ -102,7 +102,7 @@ export function planFunctions(parts: Parts): FunctionPlan[] {
     httpFunction("api", parts),
     // Before those that invoke it: they name it, and their code is switched after its own.
     ...(hasServices(parts) ? [egressFunction(parts)] : []),
-    ...parts.queues.map((queue) => workerFunction(queue, parts)),
+    ...parts.queues.flatMap((queue) => workerFunction(queue, parts)),
     reconcilerFunction(parts),
     deployFunction("migrate", MIGRATE_TIMEOUT_SECONDS, parts),
     deployFunction("preflight", PREFLIGHT_TIMEOUT_SECONDS, parts),
@@ -131,13 +131,22 @@ function httpFunction(id: "admission" | "api", parts: Parts): FunctionPlan {
   });
 }
 
-function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan {
+function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan[] {
+  const { mapping } = queue;
+  if (mapping === null) return [];
   const settings = parts.settings[queue.name];
-  return planned(workerOf(queue.name), "worker", parts, {
+  const one = planned(mapping.function, "worker", parts, {
     timeoutSeconds: Math.ceil(durationMs(settings?.functionTimeout ?? "15m") / 1_000),
     memoryMb: parts.options.memory.worker,
-    executions: queue.mapping.maximumConcurrency,
-    // A hop's next delivery goes into the queue that it came from.
+    executions: mapping.maximumConcurrency,
+    ...worksOn(queue, parts),
+  });
+  return [one];
+}
+
+/** What whoever works on a queue is given: a hop's next delivery goes into the queue that it came from. */
+function worksOn(queue: QueuePlan, parts: Parts): Pick<FunctionPlan, "environment" | "statements"> {
+  return {
     environment: {
       ...queueUrls([queue]),
       ...table(parts),
@@ -152,7 +161,30 @@ function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan {
       ...(parts.hint ? [hint("lowers")] : []),
       ...(hasServices(parts) ? [asksServices] : []),
     ],
-  });
+  };
+}
+
+/** What `ghouls worker` needs for a queue that no function serves. Whoever runs it gives it both. */
+export interface ProcessPlan {
+  readonly queue: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly statements: readonly StatementPlan[];
+}
+
+export function planProcesses(parts: Parts): ProcessPlan[] {
+  const { schema, options } = parts;
+  return parts.queues
+    .filter(({ mapping }) => mapping === null)
+    .map((queue) => {
+      const { environment, statements } = worksOn(queue, parts);
+      const { driver } = options.database;
+      const reaches = { DATABASE_DRIVER: driver, ...connection("application", options.database) };
+      return {
+        queue: queue.name,
+        environment: { ...reaches, GHOULS_SCHEMA: schema, ...environment },
+        statements: [...connects("application", options.database), ...statements],
+      };
+    });
 }
 
 function reconcilerFunction(parts: Parts): FunctionPlan {

@@ -49,6 +49,54 @@ describe("a plan", () => {
     expect(functions.find(({ id }) => id === "worker-slow")?.timeoutSeconds).toBe(90);
   });
 
+  it("has a queue and its senders, and no function, for what processes serve; and says what those need", () => {
+    const made = plan(
+      { database: { auth: "iam" } },
+      {
+        ...SERVICES,
+        queues: queues({ runs: {}, long: { worker: "process", concurrency: 1, functionTimeout: "12h" } }),
+      },
+    );
+    expect(made.queues[1]).toMatchObject({
+      name: "long",
+      mapping: null,
+      senders: ["admission", "reconciler"],
+      deadLetter: { maxReceiveCount: 20 },
+    });
+    expect(made.functions.map(({ id }) => id)).not.toContain("worker-long");
+    expect(made.alarms.filter(({ id }) => id.includes("long")).map(({ id }) => id)).toEqual([
+      "long-dead-letters",
+      "long-oldest-message",
+    ]);
+    const [process, ...others] = made.processes;
+    expect(others).toEqual([]);
+    expect(process?.environment).toEqual({
+      DATABASE_DRIVER: "pg",
+      DATABASE_URL: "${database.application.url}",
+      DATABASE_AUTH: "iam",
+      GHOULS_SCHEMA: "ghouls",
+      GHOULS_QUEUE_LONG_URL: "${queue.long.url}",
+      EVENTS_TABLE: "${table.name}",
+      GHOULS_EGRESS_FUNCTION: "${function.egress.arn}",
+      GHOULS_PUBLIC_URL: "${http.url}",
+      GHOULS_DEPLOYMENT: "${deployment}",
+    });
+    expect(process?.statements.map(({ sid }) => sid)).toEqual([
+      "Connect",
+      "Consume",
+      "Publish",
+      "WakeHint",
+      "AskServices",
+    ]);
+    // Others send to it as to any queue.
+    const reconciler = made.functions.find(({ id }) => id === "reconciler");
+    expect(reconciler?.environment).toMatchObject({
+      GHOULS_QUEUE_LONG_URL: "${queue.long.url}",
+      GHOULS_DEAD_LETTERS_LONG_URL: "${queue.long.deadLetter.url}",
+    });
+    expect(plan().processes).toEqual([]);
+  });
+
   it("names only what its own resources are called, and what is given", () => {
     const whole = plan({ vpc: {}, database: { ownKey: true } }, SERVICES);
     const made = new Set([

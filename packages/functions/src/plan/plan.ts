@@ -3,7 +3,13 @@ import { GhoulsError, type QueueSettings } from "@ghouls/core";
 import { planAlarms, type AlarmPlan } from "./alarms.ts";
 import { planConnections, type ConnectionsPlan } from "./connections.ts";
 import { planDashboard, type WidgetPlan } from "./dashboard.ts";
-import { planFunctions, type FunctionPlan, type PlannedService } from "./functions.ts";
+import {
+  planFunctions,
+  planProcesses,
+  type FunctionPlan,
+  type PlannedService,
+  type ProcessPlan,
+} from "./functions.ts";
 import { ref, type Reference } from "./names.ts";
 import { PlanOptions, type PlanOptionsInput } from "./options.ts";
 import { planQueues, type QueuePlan } from "./queues.ts";
@@ -26,6 +32,8 @@ export interface DeploymentPlan {
   readonly table: TablePlan;
   readonly releases: ReleasesPlan;
   readonly functions: readonly FunctionPlan[];
+  /** What `ghouls worker` needs for each queue that no function serves; nothing of it is made by the deployment. */
+  readonly processes: readonly ProcessPlan[];
   readonly http: HttpPlan;
   readonly schedule: SchedulePlan;
   /** In this order: each only after the one before has succeeded. The last is the code of all other functions. */
@@ -75,7 +83,7 @@ export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = 
   const options = checked(given);
   const queues = planQueues(config.queues);
   const releases = planReleases();
-  const functions = planFunctions({
+  const parts = {
     queues,
     releases,
     settings: config.queues,
@@ -83,7 +91,8 @@ export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = 
     hint: config.reconciler.hint,
     services: config.services,
     options,
-  });
+  };
+  const functions = planFunctions(parts);
   return {
     queues,
     table: {
@@ -94,6 +103,7 @@ export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = 
     },
     releases,
     functions,
+    processes: planProcesses(parts),
     http: { routes: routes(), throttle: options.throttle, payload: "2.0", url: ref("http.url") },
     schedule: { function: "reconciler", expression: "rate(1 minute)", retries: 0 },
     deploy: ["migrate", "preflight", "switch"],

@@ -1,9 +1,9 @@
-import { LiveRing, createKeyAuthority, createLedgerGrants, work, type ExecutionDeps } from "@ghouls/engine";
-import { durationMs, errorInLog } from "@ghouls/core";
+import { LiveRing, work } from "@ghouls/engine";
+import { ENDLESS_MS, stepLimitMs } from "@ghouls/core";
 import type { Config } from "../config.ts";
-import { once, openRuntime, queueOfArn, type Runtime, type RuntimeOverrides } from "../runtime.ts";
+import { once, openRuntime, queueOfArn, type RuntimeOverrides } from "../runtime.ts";
 import { createReleases } from "../releases/loader.ts";
-import { drainSignal } from "./draining.ts";
+import { announced, executionOf } from "./execution.ts";
 import { guardProcess } from "./left-behind.ts";
 import type { LambdaContext, SqsBatchResponse, SqsEvent } from "./lambda.ts";
 
@@ -28,11 +28,14 @@ export function createWorker(
     if (first === undefined) return { batchItemFailures: [] };
     const queue = queueOfArn(first.eventSourceARN, opened.environment);
     await announced(opened);
+    const settings = config.queues[queue];
+    const endsByForce = !opened.environment.inspected && settings?.worker !== "process";
     const outcomes = await work(event.Records, executionOf(opened, live, opened.releases), {
       queue,
-      limitMs: durationMs(config.queues[queue]?.functionTimeout ?? "15m"),
-      remainingMs: () => context.getRemainingTimeInMillis(),
-      endsByForce: !opened.environment.inspected,
+      limitMs: stepLimitMs(settings),
+      // On one machine a function stands for the process, whose host ends it only with itself, and records its end.
+      remainingMs: () => (settings?.worker === "process" ? ENDLESS_MS : context.getRemainingTimeInMillis()),
+      endsByForce,
     });
     opened.metrics.flush();
     return {
@@ -40,57 +43,5 @@ export function createWorker(
         .filter((outcome) => !outcome.done)
         .map(({ messageId }) => ({ itemIdentifier: messageId })),
     };
-  };
-}
-
-async function announced({ announce, log }: Runtime): Promise<void> {
-  try {
-    await announce();
-  } catch (error) {
-    // Whoever looks for a build that has a workflow learns of this one later; runs are carried all the same.
-    log.warn("this build's workflows could not be announced", { error: errorInLog(error) });
-  }
-}
-
-function executionOf(
-  runtime: Runtime,
-  live: ExecutionDeps["live"],
-  releases: ExecutionDeps["releases"],
-): ExecutionDeps {
-  const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings, clock } =
-    runtime;
-  const { metrics } = runtime;
-  return {
-    ledger,
-    queue,
-    publisher,
-    registry,
-    releases,
-    codec,
-    ids,
-    faults,
-    metrics,
-    log,
-    worker,
-    settings,
-    decisionSources: runtime.config.decisionSources,
-    delegation: runtime.delegation,
-    queues: Object.keys(runtime.config.queues),
-    authority: runtime.config.authority ?? createKeyAuthority(ledger),
-    grants: runtime.config.grants ?? createLedgerGrants(ledger),
-    capacities: runtime.config.capacities,
-    logFor: ({ runId, seq }) =>
-      logWith({
-        runId,
-        enqueueSeq: seq,
-      }),
-    live,
-    clock,
-    chance: Math.random,
-    draining: drainSignal(),
-    exit: (why) => {
-      log.error("the process ends: it must not come back to life with a step in flight", { why });
-      process.exit(1);
-    },
   };
 }

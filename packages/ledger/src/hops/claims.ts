@@ -9,7 +9,6 @@ import {
   type WorkflowPin,
 } from "@ghouls/core";
 import { sqlStates } from "@ghouls/core";
-import { recordSubmitterEnd } from "../attempts/submissions.ts";
 import type { Executor, Row } from "../connection/database.ts";
 import { deliveryMayBecome } from "../sql/fence.ts";
 import { isPaused, notPaused } from "../sql/paused.ts";
@@ -228,57 +227,3 @@ function claimedRun(row: Row): ClaimedRun {
     parentRunId: r.textOrNull("parent_run_id"),
   };
 }
-
-const WORKER_ENDED = writeStatement(
-  "deliveries.record-worker-end",
-  `
-with lost as materialized (
-  select d.tenant_id, d.run_id, d.seq
-  from ghouls.deliveries d
-  where d.claimed_by = $1 and d.status = 'CLAIMED' and d.worker_ended_at is null
-  order by d.tenant_id, d.run_id, d.seq
-  for update
-)
-update ghouls.deliveries d
-set worker_ended_at = ghouls.clock(), worker_end = $2, lease_until = least(d.lease_until, ghouls.clock())
-from lost
-where d.tenant_id = lost.tenant_id and d.run_id = lost.run_id and d.seq = lost.seq
-returning d.run_id`,
-);
-
-/** What its earlier claims left is over sooner: once what it had sent has had its time. */
-const WORKER_ITEMS = writeStatement(
-  "items.record-worker-end",
-  `
-with item as materialized (
-  select i.tenant_id, i.run_id, i.kind, i.key
-  from ghouls.containment_items i
-  where i.worker = $1 and i.kind = 'worker' and i.acknowledged_at is null
-  order by i.tenant_id, i.run_id, i.kind, i.key
-  for update
-)
-update ghouls.containment_items i
-set over_at = least(i.over_at, ghouls.clock() + $2::double precision * interval '1 second'),
-  next_look_at = least(i.next_look_at, ghouls.clock() + $2::double precision * interval '1 second')
-from item
-where i.tenant_id = item.tenant_id and i.run_id = item.run_id and i.kind = item.kind and i.key = item.key
-returning i.run_id`,
-);
-
-/**
- * A supervisor's word that the process of this name has ended. Its claims' leases end with it, so that the next judgement
- * need not wait for them; answers how many deliveries it held. Locks deliveries and items only, like every mark.
- */
-export async function recordWorkerEnd(
-  executor: Executor,
-  end: { readonly worker: string; readonly how: string; readonly actsMarginSeconds?: number },
-): Promise<number> {
-  const held = await executor.run(WORKER_ENDED, [end.worker, end.how]);
-  const marginSeconds = end.actsMarginSeconds ?? DEFAULT_ACTS_MARGIN_SECONDS;
-  await executor.run(WORKER_ITEMS, [end.worker, marginSeconds]);
-  await recordSubmitterEnd(executor, end.worker, marginSeconds);
-  return held.length;
-}
-
-/** A request that was sent may act for as long as requests commonly wait for their answer. */
-const DEFAULT_ACTS_MARGIN_SECONDS = 60;

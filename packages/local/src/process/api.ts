@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
-import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
+import { fail, leaveSignalsToHost, onHostGone, tell } from "ghouls/processes/channel";
 import { givenCode } from "./serve-modules.ts";
 
 /**

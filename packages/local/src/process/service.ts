@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { endWithHost, fail } from "./channel.ts";
+import { endWithHost, fail } from "ghouls/processes/channel";
 
 /**
  * A service of the user's project: `service.ts <module>`. The module needs to know nothing of us: it listens on `PORT` and says

@@ -1,6 +1,6 @@
 import { Server } from "node:net";
 import { startFauxqs } from "fauxqs";
-import { fail, leaveSignalsToHost, onHostGone, tell } from "./channel.ts";
+import { fail, leaveSignalsToHost, onHostGone, tell } from "ghouls/processes/channel";
 
 /** The SQS server's process: `sqs.ts <data folder> <region>`. Queues and messages are kept in the folder. */
 

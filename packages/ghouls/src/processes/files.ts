@@ -13,12 +13,13 @@ export async function writeAtomically(file: string, text: string): Promise<void>
   }
 }
 
-/** The text of a file, or undefined where there is none. */
+/** The text of a file, or undefined where there is none; one of /proc is there as long as its process is. */
 export async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (error instanceof Error && "code" in error && /^(?:ENOENT|ESRCH)$/.test(String(error.code)))
+      return undefined;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
 import { GhoulsError } from "@ghouls/core";
-import type { HostLog } from "./log.ts";
 
 /** How a process ended: by itself with a code, or by a signal. */
 export interface ProcessEnd {
@@ -15,7 +15,8 @@ export interface ChildOptions {
   readonly entry: URL;
   readonly args?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  readonly log: HostLog;
+  /** Takes the lines that it writes; where absent, they go where this process writes its own, and outlive it. */
+  readonly log?: { follow(source: string, stream: Readable): void };
 }
 
 export interface Child {
@@ -28,15 +29,14 @@ export interface Child {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** A file beside this package's modules: `.ts` in the repository, `.js` where it is published. */
-export function entryPoint(name: string): URL {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return new URL(`./process/${name}.${extension}`, import.meta.url);
+/** A program beside a module: `.ts` in the repository, `.js` where it is published. */
+export function entryBeside(moduleUrl: string, path: string): URL {
+  return new URL(`${path}.${moduleUrl.endsWith(".ts") ? "ts" : "js"}`, moduleUrl);
 }
 
 /**
- * Starts a Node process of this package with a channel to it. It stands in a session of its own, so that a Ctrl-C in
- * the terminal reaches the host only, which then ends it in order; it ends itself when the channel breaks.
+ * Starts a Node process with a channel to it. It stands in a session of its own, so that a Ctrl-C in
+ * the terminal reaches this process only, which then ends it in order. What it does when the channel breaks is its own.
  */
 export function startChild(options: ChildOptions): Child {
   const child = fork(options.entry, [...(options.args ?? [])], {
@@ -44,7 +44,8 @@ export function startChild(options: ChildOptions): Child {
     execArgv: [],
     detached: true,
     serialization: "json",
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    stdio:
+      options.log === undefined ? ["ignore", "inherit", "inherit", "ipc"] : ["ignore", "pipe", "pipe", "ipc"],
   });
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once("exit", (code, signal) => resolve({ code, signal }));
@@ -52,8 +53,8 @@ export function startChild(options: ChildOptions): Child {
       if (child.pid === undefined) resolve({ code: -1, signal: null });
     });
   });
-  if (child.stdout !== null) options.log.follow(options.source, child.stdout);
-  if (child.stderr !== null) options.log.follow(options.source, child.stderr);
+  if (child.stdout !== null) options.log?.follow(options.source, child.stdout);
+  if (child.stderr !== null) options.log?.follow(options.source, child.stderr);
   return {
     pid: child.pid ?? -1,
     process: child,
