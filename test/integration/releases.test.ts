@@ -126,8 +126,9 @@ describe.each([
       }
     }
     const loaded = world.logged.filter(({ message }) => message === "a release was loaded");
-    expect(loaded.map(({ fields }) => fields["digest"]).toSorted()).toEqual(
-      [monday, tuesday, wednesday].map(({ digests }) => digests["job@1"]).toSorted(),
+    expect(loaded).toHaveLength(3);
+    expect(new Set(loaded.map(({ fields }) => fields["digest"]))).toEqual(
+      new Set([monday, tuesday, wednesday].map(({ digests }) => digests["job@1"])),
     );
     expect(await world.broken()).toEqual([]);
   });

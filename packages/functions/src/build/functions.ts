@@ -47,7 +47,7 @@ export interface Built {
 }
 
 /** A release as a file of a build. */
-export interface BuiltRelease extends ListedRelease {
+interface BuiltRelease extends ListedRelease {
   readonly file: string;
 }
 

@@ -88,7 +88,7 @@ export function releaseOf(bytes: Uint8Array, pin?: WorkflowPin): Release | strin
 }
 
 /** The code of a release; or why it cannot be had. */
-export async function openRelease(release: Release): Promise<LoadedRelease | string> {
+async function openRelease(release: Release): Promise<LoadedRelease | string> {
   const { workflow, defines, files } = release;
   const own = keyOf(workflow);
   try {

@@ -25,8 +25,8 @@ async function main(): Promise<void> {
   setPriority(LOW);
   const code = JSON.parse(await readFile(codeFile, "utf8")) as Parameters<Exports["publishCode"]>[1];
   serveModules(code.files);
-  const { publishCode } = (await import(module)) as Exports;
-  tell({ type: "ready", added: await publishCode(configPath, code) });
+  const functions = (await import(module)) as Exports;
+  tell({ type: "ready", added: await functions.publishCode(configPath, code) });
 }
 
 await main().catch(fail);
