@@ -18,14 +18,14 @@ export function deploy(
   const { aws } = parts.components;
   const made = new Map<string, Fn>();
   const triggers = { build: parts.project.built.build };
-  let after: $util.Resource[] = [...releases];
+  let after: $util.Resource[] = [];
   for (const id of ["migrate", "preflight"] as const) {
     const fn = makeFunction(planned(plan, id), parts);
     made.set(id, fn);
     const invoked = new aws.lambda.Invocation(
       logicalName(`${id}-invocation`),
       { functionName: fn.name, input: JSON.stringify(triggers), triggers },
-      { dependsOn: [fn, ...after] },
+      { dependsOn: [fn, ...after, ...(id === "preflight" ? releases : [])] },
     );
     after = [invoked];
   }

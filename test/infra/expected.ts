@@ -14,6 +14,7 @@ const VPC_ACCESS =
 
 /** Reasons for patterns. A pattern that is not here is refused, and so is one here that nobody has. */
 const REASONS: Readonly<Record<string, string>> = {
+  releases: "a bundle is named after its bytes, and those of builds to come are not known",
   log: "Lambda makes a log stream's name at run time; the group is the function's own",
   [VPC_ACCESS]: "AWS takes no narrower resource than * for the network interfaces of a function in a VPC",
 };
@@ -24,16 +25,29 @@ const HINT = "when ForAllValues:StringEquals dynamodb:LeadingKeys reconciler";
 const lowersHint = `dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`;
 const consumes = (queue: string) =>
   `sqs:ChangeMessageVisibility, sqs:DeleteMessage, sqs:GetQueueAttributes, sqs:ReceiveMessage on ${queue}`;
+/** Which bundles there will be, nobody knows when the role is made. */
+const readsReleases = "s3:GetObject on GhoulsReleasesBucket/releases/*";
+const removesReleases = "s3:DeleteObject on GhoulsReleasesBucket/releases/*";
+/** S3 says of an object that it is not there only to whoever may list. */
+const missesReleases = "s3:ListBucket on GhoulsReleasesBucket when StringLike s3:prefix releases/*";
 const sendsToBoth = "sqs:SendMessage on GhoulsQueueRitesQueue, GhoulsQueueRunsQueue";
 
 /** What each function may do, by hand: a new permission is a decision, and is written here first. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   GhoulsAdmission: [sendsToBoth, lowersHint],
   GhoulsApi: [],
-  GhoulsWorkerRuns: [consumes("GhoulsQueueRunsQueue"), "sqs:SendMessage on GhoulsQueueRunsQueue", lowersHint],
+  GhoulsWorkerRuns: [
+    consumes("GhoulsQueueRunsQueue"),
+    "sqs:SendMessage on GhoulsQueueRunsQueue",
+    readsReleases,
+    missesReleases,
+    lowersHint,
+  ],
   GhoulsWorkerRites: [
     consumes("GhoulsQueueRitesQueue"),
     "sqs:SendMessage on GhoulsQueueRitesQueue",
+    readsReleases,
+    missesReleases,
     lowersHint,
   ],
   GhoulsReconciler: [
@@ -43,7 +57,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`,
   ],
   GhoulsMigrate: [],
-  GhoulsPreflight: [],
+  GhoulsPreflight: [readsReleases, missesReleases, removesReleases],
 };
 const FUNCTIONS = Object.keys(OWN);
 
@@ -88,13 +102,23 @@ const ROUTES = Object.fromEntries([
  */
 export function expectedOf(
   access: Access,
-  { senders = [], services }: { readonly senders?: readonly string[]; readonly services?: Services } = {},
+  {
+    senders = [],
+    services,
+    workflows = true,
+  }: {
+    readonly senders?: readonly string[];
+    readonly services?: Services;
+    /** Whether it has some, so that a build has releases. */
+    readonly workflows?: boolean;
+  } = {},
 ): Expected {
   const logging = services === undefined ? FUNCTIONS : [...FUNCTIONS, "GhoulsEgress"];
   return {
     migrate: "GhoulsMigrate",
     preflight: "GhoulsPreflight",
     reconciler: "GhoulsReconciler",
+    releases: workflows,
     ...(services === undefined ? {} : { egress: { function: "GhoulsEgress", asking: ASKING } }),
     routes: ROUTES,
     senders: {
@@ -104,6 +128,8 @@ export function expectedOf(
     permissions: permissionsWith(access, services),
     patterns: {
       ...Object.fromEntries(logging.map((name) => [log(name), REASONS["log"] ?? ""])),
+      [readsReleases]: REASONS["releases"] ?? "",
+      [removesReleases]: REASONS["releases"] ?? "",
       ...(access.all?.includes(VPC_ACCESS) ? { [VPC_ACCESS]: REASONS[VPC_ACCESS] ?? "" } : {}),
       ...services?.patterns,
     },

@@ -6,6 +6,7 @@ import { FUNCTION_MUTATIONS } from "./mutations/functions.ts";
 import type { Mutation } from "./mutations/mutation.ts";
 import { PERMISSION_MUTATIONS } from "./mutations/permissions.ts";
 import { QUEUE_MUTATIONS } from "./mutations/queues.ts";
+import { RELEASE_MUTATIONS } from "./mutations/releases.ts";
 import { WATCHING_MUTATIONS } from "./mutations/watching.ts";
 import { recorded } from "./recorded.ts";
 import { VARIANTS, type VariantName } from "./variants.ts";
@@ -49,6 +50,7 @@ const MUTATIONS: readonly Mutation[] = [
   ...WATCHING_MUTATIONS,
   ...EDGE_MUTATIONS,
   ...EGRESS_MUTATIONS,
+  ...RELEASE_MUTATIONS,
 ];
 
 describe("with one setting broken", () => {

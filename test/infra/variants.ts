@@ -134,7 +134,7 @@ export const VARIANTS = {
         securityGroups,
         routeTables: ["rtb-1"],
         interfaces: ["secretsmanager", "sqs", "lambda"],
-        gateways: ["dynamodb"],
+        gateways: ["dynamodb", "s3"],
         outside: ["GhoulsEgress"],
       },
       topic: TOPIC,
@@ -182,7 +182,10 @@ export const VARIANTS = {
     config: ownConfigWith({
       egress: { environment: { SIGNER_REGION: "eu" }, permissions: [asksSigner] },
     }),
-    expected: expectedOf(SECRETS, { services: { ...DIGGER, given: [reads("signer"), ...DIGGER.given] } }),
+    expected: expectedOf(SECRETS, {
+      services: { ...DIGGER, given: [reads("signer"), ...DIGGER.given] },
+      workflows: false,
+    }),
   },
   /** With a service, in a VPC without a way to the internet: the egress function stays outside. */
   servicesInVpc: {
@@ -193,14 +196,14 @@ export const VARIANTS = {
       vpc: { id: "vpc-1", subnets, securityGroups, routeTables: ["rtb-1"] },
     }),
     expected: {
-      ...expectedOf({ ...SECRETS, all: IN_VPC }, { services: DIGGER }),
+      ...expectedOf({ ...SECRETS, all: IN_VPC }, { services: DIGGER, workflows: false }),
       vpc: {
         id: "vpc-1",
         subnets,
         securityGroups,
         routeTables: ["rtb-1"],
         interfaces: ["secretsmanager", "sqs", "lambda"],
-        gateways: ["dynamodb"],
+        gateways: ["dynamodb", "s3"],
         outside: ["GhoulsEgress"],
       },
     },

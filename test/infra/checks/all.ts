@@ -8,6 +8,7 @@ import * as lifecycle from "./lifecycle.ts";
 import * as network from "./network.ts";
 import * as permissions from "./permissions.ts";
 import * as queues from "./queues.ts";
+import * as releases from "./releases.ts";
 import * as secrets from "./secrets.ts";
 
 /** By what they hold. Each has a mutation that makes it speak (graph.test.ts). */
@@ -30,6 +31,9 @@ const CHECKS = {
   "nothing is added to a role from outside of it": permissions.attachments,
   "questions to services leave from where nothing of the deployment is reached": egress.isolation,
   "only workers and the reconciler ask services": egress.asking,
+  "releases are there before the preflight, and stay when a build has them no more": releases.uploads,
+  "where releases lie is private": releases.privacy,
+  "workers and the preflight are told where releases lie": releases.places,
   "no variable holds a secret": secrets.secretsInVariables,
   "no secret stands in state or outputs": secrets.secretsInState,
   "the table expires its items": lifecycle.expiry,

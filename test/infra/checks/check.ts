@@ -6,6 +6,8 @@ export interface Expected {
   readonly migrate: string;
   readonly preflight: string;
   readonly reconciler: string;
+  /** Whether its configuration has workflows, so that a build has releases. */
+  readonly releases: boolean;
   /** Where questions to services leave from, and which functions ask them. */
   readonly egress?: { readonly function: string; readonly asking: readonly string[] };
   /** Function by route key. */

@@ -1,5 +1,5 @@
 import type { Check } from "./check.ts";
-import { allQueues, tables } from "./resources.ts";
+import { allQueues, buckets, tables } from "./resources.ts";
 
 /** Events and hints are short-lived: without an expiry the table grows for ever. */
 export const expiry: Check = (graph) =>
@@ -11,7 +11,7 @@ export const expiry: Check = (graph) =>
 export const removal: Check = (graph) => {
   const { stage, removal: policy, protect = false } = graph.app;
   const production = stage === "production";
-  const kept = [...tables(graph), ...allQueues(graph)];
+  const kept = [...tables(graph), ...allQueues(graph), ...buckets(graph)];
   return [
     ...(policy === (production ? "retain" : "remove") ? [] : [`${stage} would ${policy} what it has`]),
     ...(protect === production ? [] : [`${stage} is ${protect ? "" : "not "}protected from removal`]),

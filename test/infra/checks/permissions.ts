@@ -110,7 +110,8 @@ function nameOf(graph: Graph, resource: string): string {
   for (const { custom, name, state } of graph.resources) {
     const arn = state["arn"];
     if (!custom || typeof arn !== "string") continue;
-    if (resource === arn || resource.startsWith(`${arn}:`)) return name + resource.slice(arn.length);
+    if (resource === arn || resource.startsWith(`${arn}:`) || resource.startsWith(`${arn}/`))
+      return name + resource.slice(arn.length);
   }
   return resource;
 }

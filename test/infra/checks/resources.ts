@@ -78,6 +78,25 @@ export const invocations = reader(
   "aws:lambda/invocation:Invocation",
   z.object({ functionName: z.string(), triggers: z.record(z.string(), z.string()).default({}) }),
 );
+export const buckets = reader("aws:s3/bucket:Bucket", z.object({ bucket: z.string() }));
+export const bucketPolicies = reader(
+  "aws:s3/bucketPolicy:BucketPolicy",
+  z.object({ bucket: z.string(), policy: Policy }),
+);
+export const accessBlocks = reader(
+  "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+  z.object({
+    bucket: z.string(),
+    blockPublicAcls: z.boolean().default(false),
+    blockPublicPolicy: z.boolean().default(false),
+    ignorePublicAcls: z.boolean().default(false),
+    restrictPublicBuckets: z.boolean().default(false),
+  }),
+);
+export const objects = reader(
+  "aws:s3/bucketObjectv2:BucketObjectv2",
+  z.object({ bucket: z.string(), key: z.string() }),
+);
 export const invokePermissions = reader(
   "aws:lambda/permission:Permission",
   z.object({ function: z.string(), principal: z.string(), sourceArn: z.string().optional() }),
