@@ -18,7 +18,8 @@ let asked: unknown[] = [];
 let answer: DecisionSource["lookUp"] = () => Promise.resolve({ outcome: "pending" });
 const world = await testWorld({
   workflows: [asks],
-  settings: { ownerDeadlineMs: 200 },
+  // Long enough for those that answer, on a machine that is busy with more than this.
+  settings: { ownerDeadlineMs: 2_000 },
   decisionSources: {
     tickets: {
       lookUp: (question, signal) => {
