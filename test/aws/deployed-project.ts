@@ -134,8 +134,9 @@ export function writeFirst(project: Project): void {
   project.write("ghouls.config.ts", configWith(false));
 }
 
-/** The code of the second: one workflow more, and another bundle of every function. */
+/** The code of the second: one workflow more, another bundle of every function, and other words where a run is parked. */
 export function writeSecond(project: Project): void {
+  project.write("slow.ts", SLOW.replace('" in"', '" in, please"'));
   project.write("farewell.ts", greeting("farewell"));
   project.write("ghouls.config.ts", configWith(true));
 }

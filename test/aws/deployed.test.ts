@@ -26,6 +26,16 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
   const before = standing();
   const mason = stonemason();
   const cloud = deployedCloud(() => ({ STONEMASON_URL: mason.url }));
+  /** A run that waits for somebody's consent. */
+  const asking = async (name: string) => {
+    const { runId } = await cloud.submit("asks", { name });
+    await cloud.seen("select 1 from ghouls.consents where run_id = $1", [runId]);
+    return runId;
+  };
+  const consentOf = async (runId: string) => {
+    const { body } = await cloud.ask("GET", `/v1/consents?runId=${runId}`);
+    return (body as wire.ConsentPage).consents[0];
+  };
   const deliveriesOf = (runId: string) =>
     cloud.rows<Delivery>(
       "select seq, cause, status, outcome from ghouls.deliveries where run_id = $1 order by seq",
@@ -164,10 +174,8 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
     });
 
     test("a run that parks on a consent comes back with a decision through the API", async () => {
-      const { runId } = await cloud.submit("asks", { name: "Ada" });
-      await cloud.seen("select 1 from ghouls.consents where run_id = $1", [runId]);
-      const listed = await cloud.ask("GET", `/v1/consents?runId=${runId}`);
-      const [consent] = (listed.body as wire.ConsentPage).consents;
+      const runId = await asking("Ada");
+      const consent = await consentOf(runId);
       const { text } = await makeKey(cloud, {
         tenantId: "acme",
         subject: "user:grace",
@@ -266,6 +274,8 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
 
   describe("a second deploy", () => {
     test("with changed code, while runs are queued and others come, loses and fails none", async () => {
+      const parked = await asking("Mary");
+      const consent = await consentOf(parked);
       await cloud.feed(false);
       const queued = await Promise.all(
         Array.from({ length: 12 }, (_, n) => cloud.submit("hello", { name: `${n}` })),
@@ -295,6 +305,22 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       const all = [...queued, ...(await Promise.all(coming))].map(({ runId }) => runId);
       for (const runId of all) await cloud.ended(runId, "DONE");
       expect((await builds())[0]?.build).not.toBe(first?.build);
+
+      // No function has its code any more: a worker loads what the first deploy has left.
+      const key = await makeKey(cloud, {
+        tenantId: "acme",
+        subject: "user:joan",
+        roles: ["decider", "legal"],
+      });
+      const path = `/v1/consents/${consent?.consentId}/decision`;
+      const word = { verdict: "grant", digest: consent?.digest };
+      expect(await cloud.ask("POST", path, word, key.text)).toMatchObject({ status: 200 });
+      const { workflow } = await cloud.ended(parked, "DONE");
+      const kept = await cloud.rows<{ digest: string; build: string }>(
+        "select workflow_digest as digest, build from ghouls.releases where workflow_name = 'asks' order by deployed_at",
+      );
+      expect(kept).toHaveLength(2);
+      expect(kept[0]).toEqual({ digest: workflow.digest, build: first?.build });
       expect(await cloud.doctor()).toEqual([]);
     });
 
