@@ -1,6 +1,4 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { processIo } from "../../packages/cli/src/io.ts";
-import { run } from "../../packages/cli/src/program.ts";
 import { installedParts } from "../../packages/local/src/installed-parts.ts";
 import { devProject, type DevProject } from "../support/dev-project.ts";
 
@@ -26,18 +24,7 @@ export const gate = workflow({
 });
 `;
 
-/** The command in the project's folder, as its author types it. */
-async function ghouls(...argv: string[]) {
-  let [out, err] = ["", ""];
-  const code = await run(argv, {
-    ...processIo(),
-    env: {},
-    cwd: project.folder,
-    out: (text) => void (out += text),
-    err: (text) => void (err += text),
-  });
-  return { code, out: out.trim(), err: err.trim() };
-}
+const ghouls = (...argv: string[]) => project.ghouls(...argv);
 
 async function parked(name: string): Promise<string> {
   const runId = await project.submit("gate", name);

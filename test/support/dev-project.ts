@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 import { startHost, type Host, type HostOptions } from "@ghouls/local";
 import type { wire } from "@ghouls/core";
 import { expect } from "vitest";
+import { processIo } from "../../packages/cli/src/io.ts";
+import { run } from "../../packages/cli/src/program.ts";
 import { installedParts } from "../../packages/local/src/installed-parts.ts";
 import type { Parts } from "../../packages/local/src/parts.ts";
 import type { DevState } from "../../packages/local/src/state.ts";
@@ -23,6 +25,8 @@ export interface DevProject {
   readonly folder: string;
   /** What the host has said, in order. */
   readonly said: readonly string[];
+  /** The command in the project's folder, as its author types it. */
+  ghouls(...argv: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }>;
   save(files: Readonly<Record<string, string>>): Promise<void>;
   start(over?: Partial<HostOptions>): Promise<Host>;
   /** What dev.json says now. */
@@ -73,6 +77,17 @@ export async function devProject(files: Readonly<Record<string, string>>): Promi
     folder,
     said,
     save,
+    ghouls: async (...argv) => {
+      let [out, err] = ["", ""];
+      const code = await run(argv, {
+        ...processIo(),
+        env: {},
+        cwd: folder,
+        out: (text) => void (out += text),
+        err: (text) => void (err += text),
+      });
+      return { code, out: out.trim(), err: err.trim() };
+    },
     state,
     view,
     get: (path) => call(path),
