@@ -59,7 +59,7 @@ export const privacy: Check = (graph) =>
 export const places: Check = (graph, { preflight }) =>
   functions(graph).flatMap(({ name, inputs }) => {
     const told = inputs.environment.variables["GHOULS_RELEASES"];
-    const needs = /^GhoulsWorker/.test(name) || name === `${preflight}Function`;
+    const needs = name.startsWith("GhoulsWorker") || name === `${preflight}Function`;
     const bucket = buckets(graph).find((one) => told === `s3://${one.inputs.bucket}/releases`);
     if (needs && bucket === undefined) return [`${name} is not told where releases lie`];
     return !needs && told !== undefined ? [`${name} is told where releases lie, and has no need of it`] : [];
