@@ -19,10 +19,11 @@ import { grid } from "./table.ts";
 const BUDGET: Readonly<Record<string, { readonly kB: number; readonly gz: number; readonly ms: number }>> = {
   admission: { kB: 2_560, gz: 615, ms: 300 },
   api: { kB: 2_560, gz: 615, ms: 300 },
-  worker: { kB: 2_080, gz: 540, ms: 200 },
+  // With S3, for releases.
+  worker: { kB: 2_360, gz: 605, ms: 200 },
   reconciler: { kB: 2_080, gz: 540, ms: 200 },
   migrate: { kB: 2_080, gz: 540, ms: 200 },
-  preflight: { kB: 2_080, gz: 540, ms: 200 },
+  preflight: { kB: 2_360, gz: 605, ms: 200 },
   egress: { kB: 200, gz: 50, ms: 150 },
 };
 const RUNS = 7;

@@ -33,7 +33,6 @@ import type { Config } from "./config.ts";
 import { openDelegation } from "./delegation.ts";
 import { digestOf, type DigestManifest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
-import { openReleaseStore, type OpenReleaseStore } from "./releases/store.ts";
 import { jsonLogger, writeToStdout } from "./logger.ts";
 import { hintOf } from "./wake-hint.ts";
 
@@ -52,8 +51,6 @@ export interface Runtime {
   /** How long what is kept for people stays. */
   readonly retention: RetentionAges;
   readonly registry: Registry;
-  /** Where releases lie; undefined where nobody has said so. */
-  readonly releaseStore: OpenReleaseStore | undefined;
   /** Says in the ledger which workflows this build has; whoever carries or admits runs awaits it before. */
   readonly announce: () => Promise<void>;
   readonly codec: Codec;
@@ -118,9 +115,8 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       ? {}
       : { beforeOpening: createLowering({ hint, clock, log, patienceMs: hintPatienceMs }) }),
   });
-  const { releases: place, region, endpoint } = environment;
+  const { region, endpoint } = environment;
   const aws = { region, ...(endpoint === undefined ? {} : { endpoint }) };
-  const releaseStore = place === undefined ? undefined : openReleaseStore(place, aws, faults);
   const sqs = { ...aws, faults, random: Math.random };
   const queue = openSqs({ ...sqs, queueUrls: environment.queueUrls });
   const names = Object.keys(environment.deadLetterUrls);
@@ -142,7 +138,6 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     settings: settingsOf(config, environment),
     retention: retentionOf(config),
     registry,
-    releaseStore,
     announce: createAnnouncement({
       ledger,
       registry,
@@ -160,7 +155,6 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     worker: environment.workerId ?? `worker-${randomUUID()}`,
     close: async () => {
       closeDelegation();
-      releaseStore?.close();
       queue.close();
       deadLetters?.queue.close();
       hint?.close();

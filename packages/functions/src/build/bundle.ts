@@ -18,13 +18,14 @@ export interface Parts extends BundledCode {
  * Functions that are bundled in one go: what they share is read and parsed once, which is nearly all of it. What one of a
  * group does not need itself comes along where another does, so a group is of those that need nearly the same.
  */
-const GROUPS: Readonly<Record<Entry, "http" | "ledger" | "outward">> = {
+const GROUPS: Readonly<Record<Entry, "http" | "ledger" | "releases" | "outward">> = {
   admission: "http",
   api: "http",
-  worker: "ledger",
   reconciler: "ledger",
   migrate: "ledger",
-  preflight: "ledger",
+  // These read where releases lie, and a worker runs what it finds there.
+  worker: "releases",
+  preflight: "releases",
   // Alone: nothing of the ledger comes along.
   egress: "outward",
 };
@@ -79,7 +80,7 @@ async function bundled(entries: readonly Entry[], outdir: string, parts: Parts):
       // Loaded when they are needed: an SDK is half of a cold start.
       splitting: true,
       chunkNames: "chunk-[hash]",
-      plugins: [entrancePlugin(parts), ...common.plugins],
+      plugins: [entrancePlugin(parts), hostPlugin(entries), ...common.plugins],
     });
   } catch (error) {
     throw cannotBeBundled(`the functions ${entries.join(", ")}`, error);
@@ -88,6 +89,22 @@ async function bundled(entries: readonly Entry[], outdir: string, parts: Parts):
 
 function sourceOf(entry: Entry): string {
   return fileURLToPath(import.meta.resolve(`@ghouls/functions/${entry}`));
+}
+
+/**
+ * What the code of a release imports of `ghouls` is for whoever loads one. Elsewhere nobody does, and the bundler would still count it
+ * as used, and with it all that it names.
+ */
+function hostPlugin(entries: readonly Entry[]): Plugin {
+  return {
+    name: "ghouls-release-host",
+    setup: (build) => {
+      if (entries.includes("worker")) return;
+      build.onResolve({ filter: /^\.\/host\.[jt]s$/ }, ({ path, importer }) =>
+        /[/\\]releases[/\\]module\.[jt]s$/.test(importer) ? { path, external: true } : undefined,
+      );
+    },
+  };
 }
 
 /** Puts the user's configuration and what the build knows behind the aliases of the handlers. */

@@ -5,6 +5,7 @@ import type { Config } from "../config.ts";
 import { readMigrationEnvironment } from "../environment.ts";
 import { recordReleases } from "../releases/publishing.ts";
 import { cleanUp, releaseLines, riddenReleases, type ReleaseReport } from "../releases/report.ts";
+import { openStoreOf, type OpenReleaseStore } from "../releases/store.ts";
 import { once, openRuntime, processClock, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 
 /**
@@ -62,7 +63,10 @@ export function createPreflight(
   config: Config,
   overrides: PreflightOverrides = {},
 ): (event: unknown) => Promise<PreflightReport> {
-  const runtime = once(() => openRuntime(config, overrides));
+  const runtime = once(async () => {
+    const opened = await openRuntime(config, overrides);
+    return { ...opened, store: openStoreOf(opened) };
+  });
   return async () => {
     const opened = await runtime();
     const { ledger, registry } = opened;
@@ -92,15 +96,17 @@ export function createPreflight(
   };
 }
 
+type Judging = Runtime & { readonly store: OpenReleaseStore | undefined };
+
 async function recordOwn(
-  { releaseStore: store, ledger, environment }: Runtime,
+  { store, ledger, environment }: Judging,
   bundles: readonly string[],
 ): Promise<number | null> {
   return store === undefined ? null : recordReleases(bundles, environment.build, { ledger, store });
 }
 
 async function releaseReport(
-  { releaseStore: store, ledger, registry, config, log }: Runtime,
+  { store, ledger, registry, config, log }: Judging,
   recorded: number,
 ): Promise<ReleaseReport | null> {
   if (store === undefined) return null;

@@ -1,5 +1,7 @@
 import { createKeyAuthority, createLedgerGrants, type ExecutionDeps } from "@ghouls/engine";
 import { errorInLog } from "@ghouls/core";
+import { createReleases } from "../releases/loader.ts";
+import { openStoreOf } from "../releases/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { drainSignal } from "./draining.ts";
 
@@ -11,6 +13,12 @@ export async function announced({ announce, log }: Runtime): Promise<void> {
     // Whoever looks for a build that has a workflow learns of this one later; runs are carried all the same.
     log.warn("this build's workflows could not be announced", { error: errorInLog(error) });
   }
+}
+
+/** Code that this build lacks; made once, because it keeps what it has loaded. */
+export function releasesOf(runtime: Runtime): ExecutionDeps["releases"] {
+  const { ledger, log } = runtime;
+  return createReleases({ ledger, store: openStoreOf(runtime), log });
 }
 
 /** What the engine needs to carry runs in this process. */

@@ -2,6 +2,7 @@ import type { AnyWorkflow, RegisteredWorkflow } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { problemOfBytes } from "../releases/loader.ts";
 import { publishReleases, type BundleFile } from "../releases/publishing.ts";
+import { openStoreOf, type OpenReleaseStore } from "../releases/store.ts";
 import { openRuntime, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 
 /** Bundles workflows by themselves. */
@@ -17,14 +18,17 @@ export function createPublisher(
 ): (make: MakeBundles) => Promise<number> {
   return async (make) => {
     const runtime = await openRuntime(config, overrides);
+    const store = openStoreOf(runtime);
     try {
-      const { ledger, registry, releaseStore: store, environment } = runtime;
+      const { ledger, registry, environment } = runtime;
       if (store === undefined) return 0;
       const missing: AnyWorkflow[] = [];
-      for (const one of registry.all()) if (!(await isReleased(one, runtime))) missing.push(one.definition);
+      for (const one of registry.all())
+        if (!(await isReleased(one, { ledger, store }))) missing.push(one.definition);
       if (missing.length === 0) return 0;
       return await publishReleases(await make(missing), environment.build, { ledger, store });
     } finally {
+      store?.close();
       await runtime.close();
     }
   };
@@ -32,10 +36,10 @@ export function createPublisher(
 
 async function isReleased(
   { definition: { name }, digest }: RegisteredWorkflow,
-  { ledger, releaseStore }: Pick<Runtime, "ledger" | "releaseStore">,
+  { ledger, store }: Pick<Runtime, "ledger"> & { readonly store: OpenReleaseStore },
 ): Promise<boolean> {
   const recorded = await ledger.releases.ofPin({ name, digest });
   if (recorded === null || recorded.removedAt !== null) return false;
-  const bytes = await releaseStore?.get(recorded.bundle);
+  const bytes = await store.get(recorded.bundle);
   return bytes !== undefined && problemOfBytes(bytes, recorded.bundle) === undefined;
 }

@@ -2,8 +2,7 @@ import { LiveRing, work } from "@ghouls/engine";
 import { ENDLESS_MS, stepLimitMs } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type RuntimeOverrides } from "../runtime.ts";
-import { createReleases } from "../releases/loader.ts";
-import { announced, executionOf } from "./execution.ts";
+import { announced, executionOf, releasesOf } from "./execution.ts";
 import { guardProcess } from "./left-behind.ts";
 import type { LambdaContext, SqsBatchResponse, SqsEvent } from "./lambda.ts";
 
@@ -18,8 +17,7 @@ export function createWorker(
   const runtime = once(async () => {
     const opened = await openRuntime(config, overrides);
     guardProcess(opened.log);
-    const { ledger, releaseStore: store, log } = opened;
-    return { ...opened, releases: createReleases({ ledger, store, log }) };
+    return { ...opened, releases: releasesOf(opened) };
   });
   const live = new LiveRing();
   return async (event, context) => {

@@ -1,6 +1,7 @@
 import { isAbsolute } from "node:path";
 import { openS3Releases } from "@ghouls/aws";
 import { GhoulsError, type FaultInjector, type ReleaseStore } from "@ghouls/core";
+import type { Runtime } from "../runtime.ts";
 import { openFolderReleases } from "./folder-store.ts";
 
 /** A store that a process has opened. */
@@ -8,6 +9,15 @@ export interface OpenReleaseStore extends ReleaseStore {
   /** As it was named. */
   readonly place: string;
   close(): void;
+}
+
+/** Opens where releases lie by the environment; undefined where it does not say so. @throws GhoulsError as {@link openReleaseStore} */
+export function openStoreOf({
+  environment: { releases, region, endpoint },
+  faults,
+}: Pick<Runtime, "environment" | "faults">): OpenReleaseStore | undefined {
+  if (releases === undefined) return undefined;
+  return openReleaseStore(releases, { region, ...(endpoint === undefined ? {} : { endpoint }) }, faults);
 }
 
 /**

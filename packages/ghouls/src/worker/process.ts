@@ -1,8 +1,7 @@
 import { GhoulsError } from "@ghouls/core";
 import { LiveRing } from "@ghouls/engine";
 import { drainSignal } from "../handlers/draining.ts";
-import { executionOf } from "../handlers/execution.ts";
-import { createReleases } from "../releases/loader.ts";
+import { executionOf, releasesOf } from "../handlers/execution.ts";
 import { guardProcess } from "../handlers/left-behind.ts";
 import { loadConfig } from "../load-config.ts";
 import { fail, leaveSignalsToHost, onHostGone, tell } from "../processes/channel.ts";
@@ -67,8 +66,7 @@ async function main(): Promise<void> {
   const begun = untilBegin(ending);
   tell(ready);
   await begun;
-  const { ledger, releaseStore: store, log } = runtime;
-  const execution = executionOf(runtime, new LiveRing(), createReleases({ ledger, store, log }));
+  const execution = executionOf(runtime, new LiveRing(), releasesOf(runtime));
   const carrying = startCarrying(runtime, execution, queues, order.waitSeconds);
   await untilEnding(ending);
   runtime.log.info("this worker takes nothing more; it ends when its steps have ended");
