@@ -195,6 +195,27 @@ test("a process that is cut off from the ledger takes nothing, keeps its steps, 
   await endAll(one);
 });
 
+test("a process that was cut off for longer than its lease says of its old claims that they have ended", async () => {
+  const proxy = await tcpProxy(addressOf(world.db.applicationUrl));
+  stub.hold("held");
+  const { runId } = await world.submit("held", { timeout: "10m" });
+  const one = world.command({ databaseUrl: proxy.through(world.db.applicationUrl) });
+  await one.untilServing();
+  await until("the step", () => stub.names(runId).length === 1);
+  proxy.refuse();
+  await until("it fences itself", () => stub.aborted(runId).length === 1);
+  stub.release("held");
+  await one.untilSaid("a worker's word about its end waits");
+  await world.advance(LEASE_SECONDS);
+  await world.reconcile();
+  expect(await world.deliveriesOf(runId)).toMatchObject([{ outcome: "lost" }, { status: "PENDING" }]);
+  proxy.restore();
+  await world.end([runId]);
+  expect(await world.statusOf(runId)).toBe("DONE");
+  expect(await itemsOf(runId)).toMatchObject([{ kind: "worker", acknowledged_by: "worker" }]);
+  await endAll(one);
+});
+
 describe("a cancelled run whose step is in flight stays CANCELLING", () => {
   const cancelled = async (one: WorkerCommand) => {
     stub.hold("held");

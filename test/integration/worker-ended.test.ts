@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { createEndRecorder } from "ghouls/processes/worker-ends";
 import { beforeEach, expect, test } from "vitest";
 import { testDatabase } from "../support/database.ts";
 import { makeRun } from "../support/factories.ts";
@@ -82,4 +84,39 @@ test("it locks the runs before it marks a delivery, so that it stands in nobody'
   await holder.query("update ghouls.deliveries set lease_until = ghouls.clock() where run_id = $1", [runId]);
   await holder.query("commit");
   expect(await said).toMatchObject({ workers: ["task-7/a"], runs: 1 });
+});
+
+test("a claim that the server carries out after its process has ended is found by the second record", async () => {
+  const { runId } = await makeRun(db, { status: "QUEUED" });
+  const holder = await db.client("admin");
+  await holder.query("begin");
+  await holder.query("select from ghouls.runs where run_id = $1 for update", [runId]);
+  const claiming = ledger.deliveries.claimIfDue([{ runId, enqueueSeq: 1, token: randomUUID() }], {
+    worker: "task-7/a",
+    leaseSeconds: 120,
+    actsForSeconds: null,
+  });
+  await blocked(db);
+  const marked: number[] = [];
+  const ends = createEndRecorder({
+    ledger: {
+      deliveries: {
+        recordWorkerEnd: async (end) => {
+          if (marked.length > 0) expect(await claiming).toHaveLength(1);
+          marked.push(await db.ledger().deliveries.recordWorkerEnd(end));
+          // Its process is gone; what it had sent waited for the lock.
+          if (marked.length === 1) await holder.query("commit");
+          return marked.at(-1) ?? 0;
+        },
+      },
+      close: () => Promise.resolve(),
+    },
+    log: () => undefined,
+    actsMarginSeconds: 60,
+    againMs: 1,
+  });
+  expect(await ends.record("task-7/a", "SIGKILL")).toBe(true);
+  expect(marked).toEqual([0, 1]);
+  expect(await endOf(runId)).toBe("SIGKILL");
+  expect(await ends.close(10)).toEqual([]);
 });

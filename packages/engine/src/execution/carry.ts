@@ -33,16 +33,23 @@ export async function carry(
   const carried = await carryWith(holdings, claim, deps, invocation, reins);
   // Its end is committed, or nothing of it is written any more; and no step is in flight.
   await holdings.release();
-  if (await hasEnded(carried, claim, deps)) await afterEnd(claim, deps, invocation);
+  if (await hasEnded(carried, claim, deps, invocation)) await afterEnd(claim, deps, invocation);
   else await drainCopies(claim, deps, invocation);
   return carried;
 }
 
 /** Whether the run has ended with what was carried. A fenced worker's word may be the last that its ending waited for. */
-async function hasEnded(carried: Carried, claim: ClaimedRun, deps: ExecutionDeps): Promise<boolean> {
+async function hasEnded(
+  carried: Carried,
+  claim: ClaimedRun,
+  deps: ExecutionDeps,
+  invocation: Invocation,
+): Promise<boolean> {
   if (carried.kind === "settled") return isTerminalRun(carried.status);
   if (carried.kind === "contained") return carried.ended;
-  return carried.kind === "fenced" && acknowledge(claim, deps);
+  // Where no time ever says that a claim is over, what nobody heard of has to be said as well.
+  const mute = carried.kind === "fenced" || (carried.kind === "unknown" && !invocation.endsByForce);
+  return mute && acknowledge(claim, deps, invocation);
 }
 
 async function carryWith(
@@ -257,14 +264,28 @@ const NO_RESTART = "ctx.restart without a single journaled call before it would 
 
 /**
  * The worker's own word that nothing of its claim acts any more: no step is in flight, its context is released. True where
- * its run has ended with that.
+ * its run has ended with that. Where no time says it instead, it is said again until the ledger answers, or until this
+ * process is told to end, whose end is recorded.
  */
-async function acknowledge(claim: ClaimedRun, deps: ExecutionDeps): Promise<boolean> {
+async function acknowledge(
+  claim: ClaimedRun,
+  deps: ExecutionDeps,
+  { endsByForce }: Invocation,
+): Promise<boolean> {
+  let said = false;
+  const sayOnce = (): void => {
+    if (!said) deps.logFor(claim).warn("the ledger is out of reach; a worker's word about its end waits");
+    said = true;
+  };
   try {
-    const acknowledged = await deps.ledger.items.acknowledgeWorker(claim);
+    const acknowledged = await persist(() => deps.ledger.items.acknowledgeWorker(claim), {
+      chance: deps.chance,
+      mayGoOn: () => !endsByForce && !deps.draining.aborted,
+      onPause: sayOnce,
+    });
     return acknowledged !== null && acknowledged.ended !== null;
   } catch (error) {
-    // Its item is acknowledged once its time is over.
+    // Its item is acknowledged once its time is over, or the end of its process is recorded.
     deps.logFor(claim).warn("a worker could not acknowledge its own end", { error: errorInLog(error) });
     return false;
   }

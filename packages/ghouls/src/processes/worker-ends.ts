@@ -21,7 +21,15 @@ export interface EndRecorderOptions {
   readonly tries?: number;
   /** The pause after the first failed try, in milliseconds; doubles with each, up to 64 times it. 250 by default. */
   readonly pauseMs?: number;
+  /**
+   * So long after a record it is made once more, in milliseconds: a claim that the process had sent may be carried out by the
+   * server after its end. Left out where time ends such a claim anyway.
+   */
+  readonly againMs?: number;
 }
+
+/** After a clean end nothing of a process is on its way. */
+const CLEAN = "exit code 0";
 
 /** Tells the ledger about the end of worker processes that somebody has seen end, so that their claims need not wait. */
 export interface EndRecorder {
@@ -41,7 +49,7 @@ export function createEndRecorder(options: EndRecorderOptions): EndRecorder {
   return {
     record: (worker, how) => {
       unrecorded.add(worker);
-      const recording = record(options, worker, how, closing.signal).then((recorded) => {
+      const recording = recordSurely(options, worker, how, closing.signal).then((recorded) => {
         if (recorded) unrecorded.delete(worker);
         return recorded;
       });
@@ -55,6 +63,18 @@ export function createEndRecorder(options: EndRecorderOptions): EndRecorder {
       return [...unrecorded];
     },
   };
+}
+
+async function recordSurely(
+  options: EndRecorderOptions,
+  worker: string,
+  how: string,
+  closing: AbortSignal,
+): Promise<boolean> {
+  const recorded = await record(options, worker, how, closing);
+  if (!recorded || options.againMs === undefined || how === CLEAN) return recorded;
+  await delay(options.againMs, undefined, { signal: closing }).catch(() => undefined);
+  return record(options, worker, how, closing);
 }
 
 async function record(

@@ -28,9 +28,12 @@ interface SupervisorTimes {
   readonly goodWhileMs: number;
   /** How long the last records may take, in milliseconds. */
   readonly recordMs: number;
+  /** How long the server may still carry out what a process that is gone had sent, in milliseconds. */
+  readonly againMs: number;
 }
 
-const TIMES: SupervisorTimes = { pauseMs: 1_000, goodWhileMs: 60_000, recordMs: 30_000 };
+/** The application's role ends a statement after 15 seconds. */
+const TIMES: SupervisorTimes = { pauseMs: 1_000, goodWhileMs: 60_000, recordMs: 30_000, againMs: 16_000 };
 
 /**
  * Keeps a worker process running until the end is asked for, and records the end of each that it has seen end.
@@ -157,7 +160,10 @@ interface Records {
   close(): Promise<readonly string[]>;
 }
 
-async function openRecords(options: SupervisorOptions, { recordMs }: SupervisorTimes): Promise<Records> {
+async function openRecords(
+  options: SupervisorOptions,
+  { recordMs, againMs }: SupervisorTimes,
+): Promise<Records> {
   const { log, stateDir, env } = options;
   const left: LeftWorkers | undefined = stateDir === undefined ? undefined : await openLeftWorkers(stateDir);
   let ends: EndRecorder | undefined;
@@ -182,6 +188,7 @@ async function openRecords(options: SupervisorOptions, { recordMs }: SupervisorT
         log,
         // No claim of theirs is over by time: somebody has to say it.
         tries: Number.POSITIVE_INFINITY,
+        againMs,
       });
       await left?.adopt((gone) => void record(gone, "its supervisor was gone"), log);
     },
