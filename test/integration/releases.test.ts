@@ -189,6 +189,7 @@ describe.each([
     await publish(world, tuesday, store);
     await world.advance(40 * 86_400);
     await publish(world, wednesday, store);
+    await world.advance(31 * 86_400);
     const clean = () => removeReleases(30 * 86_400_000, { ledger, store });
     expect(await clean()).toEqual({ removed: 1, deleted: 1, missing: [] });
     expect(await store.get(bundleOf(tuesday))).toBeUndefined();
@@ -209,6 +210,23 @@ describe.each([
     await world.advance(400 * 86_400);
     expect(await clean()).toMatchObject({ removed: 0 });
   });
+});
+
+test("what runs until the switch keeps its release, however long ago its deploy was", async () => {
+  const [first = ""] = await parkedUnder(monday, inFolder);
+  await later(monday, inFolder);
+  expect(await world.view(first)).toMatchObject({ status: "DONE" });
+  await world.advance(40 * 86_400);
+  // The preflight, before the switch: processes of before go on, and admit.
+  await publish(world, tuesday, inFolder);
+  const clean = () => removeReleases(30 * 86_400_000, { ledger, store: inFolder });
+  expect(await clean()).toMatchObject({ removed: 0 });
+  const id = await monday.submit("job");
+  await world.drain({ deps: monday.deps(inFolder) });
+  await later(tuesday, inFolder);
+  expect(await world.view(id)).toMatchObject({ status: "DONE", output: ["monday", "late monday"] });
+  await world.advance(31 * 86_400);
+  expect(await clean()).toMatchObject({ removed: 1 });
 });
 
 test("a worker that was not told where releases lie gives the delivery back", async () => {
@@ -349,6 +367,7 @@ export default defineConfig({ workflows: [child, rich], services: { signer } });
     await world.advance(40 * 86_400);
     // Nobody is pinned to the child yet; the code that may start it is.
     await publish(world, after, inFolder);
+    await world.advance(2 * 86_400);
     expect(await removeReleases(86_400_000, { ledger, store: inFolder })).toMatchObject({ removed: 0 });
     for (let n = 0; n < 3; n += 1) await later(after, inFolder, 60);
     expect(await world.view(id)).toMatchObject({
