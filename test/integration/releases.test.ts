@@ -392,6 +392,60 @@ export default defineConfig({ workflows: [child, rich], services: { signer } });
     expect(await world.view(id)).toMatchObject({ status: "AWAITING_DELEGATE" });
   });
 
+  const twoServices = (word: string) => ({
+    ...rich(word),
+    "rich.ts": rich(word)["rich.ts"].replace(
+      'return ctx.delegate("sign", signer, { document: word });',
+      `return (await Promise.all([ctx.delegate("sign", signer, { document: word }), ctx.sleep("1h", { name: "beside" })]))[0];`,
+    ),
+    "ghouls.config.ts": `import { defineConfig, httpService } from "ghouls";
+import * as z from "zod";
+import { child, rich } from "./rich.ts";
+import { signer } from "./signer.ts";
+const auditor = httpService({ url: "https://signer.example/jobs", headers: () => ({ authorization: "auditor" }), request: z.unknown(), result: z.unknown() });
+export default defineConfig({ workflows: [child, rich], services: { auditor, signer } });
+`,
+  });
+  const bothOf = (deploy: Deploy) => {
+    const { signer, auditor } = deploy.config.services;
+    Object.assign(signer as object, pick(service));
+    const services = { auditor, signer } as never;
+    return { ...deploy.deps(inFolder), delegation: { ...world.deps.delegation, services } };
+  };
+
+  test("where two services ask the same executor, it goes on with what was begun, and guesses no credentials", async () => {
+    const [old, next] = await Promise.all(
+      ["two", "three"].map((word) => buildDeploy(world, word, twoServices(word))),
+    );
+    if (!old || !next) throw new Error("no builds");
+    await publish(world, old, inFolder);
+    const begun = await old.submit("rich", { how: "delegate" });
+    await world.drain({ deps: bothOf(old) });
+    await world.advance(3_700);
+    await world.reconcile();
+    await world.drain({ deps: bothOf(old) });
+    const { attemptId } = await world.onlyAttempt();
+    const anew = await old.submit("rich", { how: "delegate" });
+    await world.drain({ deps: bothOf(old) });
+    await publish(world, next, inFolder);
+    await world.advance(3_700);
+    await world.reconcile();
+    await world.drain({ deps: bothOf(next) });
+    expect(await world.attempts.get("acme", attemptId)).toMatchObject({ service: "signer" });
+    expect(await world.view(begun)).toMatchObject({ status: "AWAITING_DELEGATE" });
+    // Nothing was asked of the one that it does not mean.
+    expect(await world.onlyAttempt()).toMatchObject({ attemptId });
+    for (let n = 0; n < 4; n += 1) {
+      await world.advance(60);
+      await world.reconcile();
+      await world.drain({ deps: bothOf(next) });
+    }
+    expect(await world.view(anew)).toMatchObject({
+      status: "FAILED",
+      error: { message: expect.stringContaining("several services of the configuration (auditor, signer)") },
+    });
+  });
+
   test("asks nobody else where the configuration has that executor no more", async () => {
     const id = await parked("delegate");
     await world.advance(3_700);
