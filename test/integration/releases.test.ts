@@ -4,7 +4,7 @@ import { S3 } from "@aws-sdk/client-s3";
 import { startFauxqs } from "fauxqs";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { noFaults, type FaultInjector } from "@ghouls/core";
-import { openReleaseStore, removeReleases } from "ghouls";
+import { createPublisher, openReleaseStore, removeReleases } from "ghouls";
 import type { OpenReleaseStore } from "../../packages/ghouls/src/releases/store.ts";
 import { buildDeploy, folder, publish, type Deploy } from "../support/deploys.ts";
 import { jobService } from "../support/job-service.ts";
@@ -227,6 +227,38 @@ test("what runs until the switch keeps its release, however long ago its deploy 
   expect(await world.view(id)).toMatchObject({ status: "DONE", output: ["monday", "late monday"] });
   await world.advance(31 * 86_400);
   expect(await clean()).toMatchObject({ removed: 1 });
+});
+
+test("where nobody deploys, all of the code that runs is of the last publication, what was published before too", async () => {
+  const place = await folder();
+  const store = openReleaseStore(place, connection, noFaults);
+  const variables = {
+    DATABASE_URL: db.applicationUrl,
+    AWS_REGION: "us-east-1",
+    GHOULS_QUEUE_RUNS_URL: "http://127.0.0.1/runs",
+    GHOULS_RELEASES: place,
+  };
+  const publishRunning = async ({ config, digests, made }: Deploy) =>
+    createPublisher({ ...config, queues: { runs: config.queues["runs"] } } as never, {
+      manifest: digests,
+      variables,
+      write: () => undefined,
+    })((workflows) =>
+      Promise.resolve(
+        made
+          .filter(({ workflow: { name } }) => workflows.some((one) => one.name === name))
+          .map(({ bundle, text }) => ({ bundle, bytes: Buffer.from(text) })),
+      ),
+    );
+  expect(await publishRunning(monday)).toBe(1);
+  await world.advance(60);
+  expect(await publishRunning(tuesday)).toBe(1);
+  // Put back: it runs again, and nothing of it is new.
+  await world.advance(60);
+  expect(await publishRunning(monday)).toBe(0);
+  await world.advance(40 * 86_400);
+  expect(await removeReleases(30 * 86_400_000, { ledger, store })).toMatchObject({ removed: 1 });
+  expect(await ledger.releases.all()).toMatchObject([{ workflow: { digest: monday.digests["job@1"] } }]);
 });
 
 test("a worker that was not told where releases lie gives the delivery back", async () => {
