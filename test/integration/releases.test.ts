@@ -550,6 +550,24 @@ export default defineConfig({ workflows: [child, rich], services: { auditor, sig
       status: "FAILED",
       error: { message: expect.stringContaining("plainly not before") },
     });
+    // A clean-up that comes between the look at the release and the commit.
+    await world.advance(40 * 86_400);
+    await db.admin("truncate ghouls.workflows");
+    const late = createAdmission({
+      ...world.deps,
+      registry,
+      queue: world.queue,
+      announce: async () => {
+        expect(await removeReleases(86_400_000, { ledger, store: inFolder })).not.toMatchObject({
+          removed: 0,
+        });
+      },
+      route: undefined,
+      queues: ["runs"],
+    });
+    await expect(late.redrive(SOMEBODY, redriven.runId, "again")).rejects.toMatchObject({
+      code: "not_redrivable",
+    });
     await db.admin("update ghouls.releases set removed_at = ghouls.clock()");
     await expect(admission.redrive(SOMEBODY, redriven.runId, "again")).rejects.toMatchObject({
       code: "not_redrivable",
