@@ -89,7 +89,7 @@ export interface Redriven {
 }
 
 /** The release that was to carry it has been given up meanwhile. */
-export interface ReleaseGone {
+interface ReleaseGone {
   readonly kind: "release_gone";
 }
 
