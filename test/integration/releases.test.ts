@@ -4,7 +4,7 @@ import { S3 } from "@aws-sdk/client-s3";
 import { startFauxqs } from "fauxqs";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { noFaults, type FaultInjector } from "@ghouls/core";
-import { openReleaseStore, removeReleases } from "ghouls";
+import { createPublisher, openReleaseStore, removeReleases } from "ghouls";
 import type { OpenReleaseStore } from "../../packages/ghouls/src/releases/store.ts";
 import { buildDeploy, folder, publish, type Deploy } from "../support/deploys.ts";
 import { jobService } from "../support/job-service.ts";
@@ -189,6 +189,7 @@ describe.each([
     await publish(world, tuesday, store);
     await world.advance(40 * 86_400);
     await publish(world, wednesday, store);
+    await world.advance(31 * 86_400);
     const clean = () => removeReleases(30 * 86_400_000, { ledger, store });
     expect(await clean()).toEqual({ removed: 1, deleted: 1, missing: [] });
     expect(await store.get(bundleOf(tuesday))).toBeUndefined();
@@ -209,6 +210,55 @@ describe.each([
     await world.advance(400 * 86_400);
     expect(await clean()).toMatchObject({ removed: 0 });
   });
+});
+
+test("what runs until the switch keeps its release, however long ago its deploy was", async () => {
+  const [first = ""] = await parkedUnder(monday, inFolder);
+  await later(monday, inFolder);
+  expect(await world.view(first)).toMatchObject({ status: "DONE" });
+  await world.advance(40 * 86_400);
+  // The preflight, before the switch: processes of before go on, and admit.
+  await publish(world, tuesday, inFolder);
+  const clean = () => removeReleases(30 * 86_400_000, { ledger, store: inFolder });
+  expect(await clean()).toMatchObject({ removed: 0 });
+  const id = await monday.submit("job");
+  await world.drain({ deps: monday.deps(inFolder) });
+  await later(tuesday, inFolder);
+  expect(await world.view(id)).toMatchObject({ status: "DONE", output: ["monday", "late monday"] });
+  await world.advance(31 * 86_400);
+  expect(await clean()).toMatchObject({ removed: 1 });
+});
+
+test("where nobody deploys, all of the code that runs is of the last publication, what was published before too", async () => {
+  const place = await folder();
+  const store = openReleaseStore(place, connection, noFaults);
+  const variables = {
+    DATABASE_URL: db.applicationUrl,
+    AWS_REGION: "us-east-1",
+    GHOULS_QUEUE_RUNS_URL: "http://127.0.0.1/runs",
+    GHOULS_RELEASES: place,
+  };
+  const publishRunning = async ({ config, digests, made }: Deploy) =>
+    createPublisher({ ...config, queues: { runs: config.queues["runs"] } } as never, {
+      manifest: digests,
+      variables,
+      write: () => undefined,
+    })((workflows) =>
+      Promise.resolve(
+        made
+          .filter(({ workflow: { name } }) => workflows.some((one) => one.name === name))
+          .map(({ bundle, text }) => ({ bundle, bytes: Buffer.from(text) })),
+      ),
+    );
+  expect(await publishRunning(monday)).toBe(1);
+  await world.advance(60);
+  expect(await publishRunning(tuesday)).toBe(1);
+  // Put back: it runs again, and nothing of it is new.
+  await world.advance(60);
+  expect(await publishRunning(monday)).toBe(0);
+  await world.advance(40 * 86_400);
+  expect(await removeReleases(30 * 86_400_000, { ledger, store })).toMatchObject({ removed: 1 });
+  expect(await ledger.releases.all()).toMatchObject([{ workflow: { digest: monday.digests["job@1"] } }]);
 });
 
 test("a worker that was not told where releases lie gives the delivery back", async () => {
@@ -349,6 +399,7 @@ export default defineConfig({ workflows: [child, rich], services: { signer } });
     await world.advance(40 * 86_400);
     // Nobody is pinned to the child yet; the code that may start it is.
     await publish(world, after, inFolder);
+    await world.advance(2 * 86_400);
     expect(await removeReleases(86_400_000, { ledger, store: inFolder })).toMatchObject({ removed: 0 });
     for (let n = 0; n < 3; n += 1) await later(after, inFolder, 60);
     expect(await world.view(id)).toMatchObject({
@@ -371,6 +422,60 @@ export default defineConfig({ workflows: [child, rich], services: { signer } });
       request: { document: "before" },
     });
     expect(await world.view(id)).toMatchObject({ status: "AWAITING_DELEGATE" });
+  });
+
+  const twoServices = (word: string) => ({
+    ...rich(word),
+    "rich.ts": rich(word)["rich.ts"].replace(
+      'return ctx.delegate("sign", signer, { document: word });',
+      `return (await Promise.all([ctx.delegate("sign", signer, { document: word }), ctx.sleep("1h", { name: "beside" })]))[0];`,
+    ),
+    "ghouls.config.ts": `import { defineConfig, httpService } from "ghouls";
+import * as z from "zod";
+import { child, rich } from "./rich.ts";
+import { signer } from "./signer.ts";
+const auditor = httpService({ url: "https://signer.example/jobs", headers: () => ({ authorization: "auditor" }), request: z.unknown(), result: z.unknown() });
+export default defineConfig({ workflows: [child, rich], services: { auditor, signer } });
+`,
+  });
+  const bothOf = (deploy: Deploy) => {
+    const { signer, auditor } = deploy.config.services;
+    Object.assign(signer as object, pick(service));
+    const services = { auditor, signer } as never;
+    return { ...deploy.deps(inFolder), delegation: { ...world.deps.delegation, services } };
+  };
+
+  test("where two services ask the same executor, it goes on with what was begun, and guesses no credentials", async () => {
+    const [old, next] = await Promise.all(
+      ["two", "three"].map((word) => buildDeploy(world, word, twoServices(word))),
+    );
+    if (!old || !next) throw new Error("no builds");
+    await publish(world, old, inFolder);
+    const begun = await old.submit("rich", { how: "delegate" });
+    await world.drain({ deps: bothOf(old) });
+    await world.advance(3_700);
+    await world.reconcile();
+    await world.drain({ deps: bothOf(old) });
+    const { attemptId } = await world.onlyAttempt();
+    const anew = await old.submit("rich", { how: "delegate" });
+    await world.drain({ deps: bothOf(old) });
+    await publish(world, next, inFolder);
+    await world.advance(3_700);
+    await world.reconcile();
+    await world.drain({ deps: bothOf(next) });
+    expect(await world.attempts.get("acme", attemptId)).toMatchObject({ service: "signer" });
+    expect(await world.view(begun)).toMatchObject({ status: "AWAITING_DELEGATE" });
+    // Nothing was asked of the one that it does not mean.
+    expect(await world.onlyAttempt()).toMatchObject({ attemptId });
+    for (let n = 0; n < 4; n += 1) {
+      await world.advance(60);
+      await world.reconcile();
+      await world.drain({ deps: bothOf(next) });
+    }
+    expect(await world.view(anew)).toMatchObject({
+      status: "FAILED",
+      error: { message: expect.stringContaining("several services of the configuration (auditor, signer)") },
+    });
   });
 
   test("asks nobody else where the configuration has that executor no more", async () => {
@@ -444,6 +549,24 @@ export default defineConfig({ workflows: [child, rich], services: { signer } });
     expect(await world.view(redriven.runId)).toMatchObject({
       status: "FAILED",
       error: { message: expect.stringContaining("plainly not before") },
+    });
+    // A clean-up that comes between the look at the release and the commit.
+    await world.advance(40 * 86_400);
+    await db.admin("truncate ghouls.workflows");
+    const late = createAdmission({
+      ...world.deps,
+      registry,
+      queue: world.queue,
+      announce: async () => {
+        expect(await removeReleases(86_400_000, { ledger, store: inFolder })).not.toMatchObject({
+          removed: 0,
+        });
+      },
+      route: undefined,
+      queues: ["runs"],
+    });
+    await expect(late.redrive(SOMEBODY, redriven.runId, "again")).rejects.toMatchObject({
+      code: "not_redrivable",
     });
     await db.admin("update ghouls.releases set removed_at = ghouls.clock()");
     await expect(admission.redrive(SOMEBODY, redriven.runId, "again")).rejects.toMatchObject({

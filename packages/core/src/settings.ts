@@ -66,7 +66,7 @@ export const RetentionSettings = z.strictObject({
   steps: duration.default("30d"),
   /** What the reconciler has repaired. */
   repairs: duration.default("30d"),
-  /** Code that no deploy has had for that long, and that no open run is pinned to. */
+  /** Code that a later deploy has replaced that long ago, and that no open run is pinned to. */
   releases: duration
     .refine((text) => !isDuration(text) || durationMs(text) >= 3_600_000, "must be at least 1h")
     .default("30d"),

@@ -22,6 +22,8 @@ export interface Releasing {
   readonly ended: Promise<void>;
   /** Ends it; not before it is through, where a run that is open has this code alone. */
   stop(): Promise<void>;
+  /** Ends it at once, whatever is pinned to its code. */
+  kill(): void;
 }
 
 /** How long a stop waits for a publication, in milliseconds. */
@@ -42,6 +44,10 @@ export function startReleasing(code: KeptCode, options: ReleasingOptions): Relea
   });
   let stopped = false;
   let over = false;
+  const kill = (): void => {
+    stopped = true;
+    child.kill("SIGKILL");
+  };
   const ended = untilReady(child, "the releases")
     .then(
       () => undefined,
@@ -57,6 +63,7 @@ export function startReleasing(code: KeptCode, options: ReleasingOptions): Relea
     });
   return {
     ended,
+    kill,
     stop: async () => {
       if (!over && (await hasRuns(pinsOf(code.manifest), ledger))) {
         const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
@@ -64,8 +71,7 @@ export function startReleasing(code: KeptCode, options: ReleasingOptions): Relea
         clearTimeout(timer);
         return;
       }
-      stopped = true;
-      child.kill("SIGKILL");
+      kill();
       await ended;
     },
   };

@@ -144,9 +144,10 @@ async function startBehind(gateway: Gateway, options: ServingOptions, first: Cod
       gateway.close();
     },
     kill: () => {
-      for (const { api, functions } of alive) {
+      for (const { api, functions, releasing } of alive) {
         functions.kill();
         api.kill();
+        releasing?.kill();
       }
     },
   };

@@ -87,7 +87,9 @@ function addPublish(workflows: Command, context: Context): void {
 
 function addPrune(workflows: Command, context: Context): void {
   const command = withStore(workflows.command("prune"))
-    .description("remove releases that no deploy has had for a while, and that no open run is pinned to")
+    .description(
+      "remove releases that a later deploy has replaced a while ago, and that no open run is pinned to",
+    )
     .option("--unused <duration>", "for how long, at least 1h", unused, 30 * 86_400_000);
   const options = () => command.opts<PruneOptions>();
   command.action(

@@ -56,6 +56,7 @@ export async function redrive(
     {
       runId: newRunId,
       workflow: carrier === undefined ? old.workflow : pinOf(carrier),
+      ...(carrier === undefined ? { release: old.workflow } : {}),
       onWorkerLoss: carrier?.definition.onWorkerLoss ?? release?.onWorkerLoss ?? "fail",
       deadlineMs: carrier?.definition.deadlineMs ?? release?.deadlineMs ?? null,
       requestedBy: principal.subject,
@@ -66,6 +67,7 @@ export async function redrive(
   );
   await faults("redrive.after-commit", runId);
   if (answer === null) throw absent();
+  if (answer.kind === "release_gone") throw changed(old);
   if (answer.kind === "refused") throw refusal(runId, answer.why, answer.about);
   if (answer.kind === "redriven_before" && !answer.sameWord) throw redrivenBefore(runId, answer);
   const madeId = answer.kind === "redriven" ? newRunId : answer.runId;

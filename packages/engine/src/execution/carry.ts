@@ -14,6 +14,7 @@ import { giveBack, handOver } from "./handover.ts";
 import { CodecError, DisagreementError } from "./loaded-journal.ts";
 import { isMaterial, loadMaterial } from "./material.ts";
 import { adopt, endWithoutWorkflow, pinnedCode, type Code } from "./pinned.ts";
+import { unclearJob } from "./job-options.ts";
 import { park, restart } from "./park.ts";
 import { persist, type Persistence } from "./persist.ts";
 import { checkReplay } from "./replay-check.ts";
@@ -130,10 +131,11 @@ async function carryCode(
     adopted = stopped === undefined;
     return stopped;
   };
-  const end = await hop.run(
+  const ran = await hop.run(
     loaded.input,
     adopts === undefined ? undefined : (openCalls) => takeOver(adopts, openCalls),
   );
+  const end = unclearJob(ran, loaded.arms) ?? ran;
   // Its material could not be read while it was being taken over: nothing of the new code has run.
   if (adopts !== undefined && !adopted && end.kind === "unknown" && isOfMaterial(end.error)) throw end.error;
   const unanswered = hop.unanswered();

@@ -1,14 +1,17 @@
 import {
   UnserializableError,
+  callKey,
   canonicalText,
   describeFailure,
   durationMs,
   serialize,
   type AnyService,
+  type CallId,
   type DelegateOptions,
 } from "@ghouls/core";
 import { digestOfService } from "../delegation/asked.ts";
 import type { Delegation } from "../delegation/delegation.ts";
+import { refusal, type HopEnd } from "./hop-end.ts";
 import { understood, type Understood } from "./wait-options.ts";
 
 /** Those of the configuration, by name. */
@@ -27,12 +30,14 @@ export function understandJob(
   return understood("delegate", name, options, DELEGATE_OPTIONS, (named) => {
     const found = nameOfService(service, services, byExecutor === true);
     if (found === undefined) return byExecutor === true ? NO_EXECUTOR : NO_SERVICE;
-    const { name: serviceName, definition } = found;
+    const { name: serviceName, among, isUnclear, definition } = found;
     const text = requestOf(definition, request);
     if ("problem" in text) return `its request ${text.problem}`;
     const heartbeat = options?.heartbeat;
     const job = {
       service: serviceName,
+      among,
+      isUnclear,
       definition,
       requestText: text.canonical,
       deadlineMs: options?.deadline === undefined ? null : durationMs(options.deadline),
@@ -61,15 +66,49 @@ function nameOfService(
   service: unknown,
   services: Services,
   byExecutor: boolean,
-): { readonly name: string; readonly definition: AnyService } | undefined {
+):
+  | {
+      readonly name: string;
+      readonly among: readonly string[];
+      readonly isUnclear: boolean;
+      readonly definition: AnyService;
+    }
+  | undefined {
   if (!byExecutor) {
     const found = Object.entries(services).find(([, one]) => one === service);
-    return found && { name: found[0], definition: found[1] };
+    return found && { name: found[0], among: [], isUnclear: false, definition: found[1] };
   }
   if (!isService(service)) return undefined;
   const executor = digestOfService(service);
-  const found = Object.entries(services).find(([, one]) => digestOfService(one) === executor);
-  return found && { name: found[0], definition: service };
+  const found = Object.entries(services).filter(([, one]) => digestOfService(one) === executor);
+  const alike = found.filter(([, one]) => manner(one) === manner(service));
+  const [first] = alike.length === 1 ? alike : found;
+  const among = found.map(([name]) => name);
+  return (
+    first && { name: first[0], among, isUnclear: found.length > 1 && alike.length !== 1, definition: service }
+  );
+}
+
+function manner({ traits, times }: AnyService): string {
+  return canonicalText({ ...traits, ...times });
+}
+
+/**
+ * How the hop of a release ends that asks for a new job of one of several services with the same executor: they may differ in
+ * their credentials, and nobody can tell which of them its code means. Undefined where it does not.
+ */
+export function unclearJob(end: HopEnd, begun: readonly { readonly call: CallId }[]): HopEnd | undefined {
+  if (end.kind !== "parked") return undefined;
+  const known = new Set(begun.map(({ call }) => callKey(call)));
+  const unclear = end.standing.find(({ key, wait }) => wait?.job?.isUnclear === true && !known.has(key));
+  if (unclear === undefined) return undefined;
+  const names = unclear.wait?.job?.among.join(", ") ?? "";
+  const { name } = unclear.id;
+  return refusal(
+    "invalid_call",
+    `ctx.delegate "${name}": several services of the configuration (${names}) are the executor that this release asks for: keep one with that adapter and address until its runs have ended`,
+    name,
+  );
 }
 
 function isService(value: unknown): value is AnyService {

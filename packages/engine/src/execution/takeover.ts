@@ -82,7 +82,7 @@ async function digestOfSameJob(
   const { adapter, version } = job.definition;
   const same =
     text === job.requestText &&
-    stored.service === job.service &&
+    (stored.service === job.service || job.among.includes(stored.service)) &&
     stored.adapter === adapter &&
     stored.adapterVersion === version;
   return same ? stored.requestDigest : undefined;

@@ -48,6 +48,10 @@ export interface ChildRequest {
 export interface JobRequest {
   /** Name of its service in the configuration. */
   readonly service: string;
+  /** Those that ask the same executor, where code of a release asks: what was begun goes on as one of them. */
+  readonly among: readonly string[];
+  /** Whether nobody can tell which of them it means. */
+  readonly isUnclear: boolean;
   readonly definition: AnyService;
   /** Canonical JSON. */
   readonly requestText: string;

@@ -40,7 +40,7 @@ export async function publishBuild(from: string, to: ReleasePlace): Promise<Publ
 
 /**
  * Gives up the releases that nobody needs.
- * @param unusedMs for how long no deploy must have had them
+ * @param unusedMs how long ago a later deploy must have replaced them
  */
 export function pruneReleases(unusedMs: number, from: ReleasePlace): Promise<CleanUp> {
   return within(from, (places) => removeReleases(unusedMs, places));

@@ -9,8 +9,8 @@ import { openRuntime, type Runtime, type RuntimeOverrides } from "../runtime.ts"
 export type MakeBundles = (workflows: readonly AnyWorkflow[]) => Promise<readonly BundleFile[]>;
 
 /**
- * Publishes the code of a configuration where nobody deploys: what of it no release has is made and recorded. Answers how many
- * releases that were; none where GHOULS_RELEASES does not say where they lie.
+ * Publishes the code of a configuration where nobody deploys: what of it no release has is made, and all of it recorded. Answers how many
+ * of them the ledger did not know; none where GHOULS_RELEASES does not say where they lie.
  */
 export function createPublisher(
   config: Config,
@@ -23,10 +23,15 @@ export function createPublisher(
       const { ledger, registry, environment } = runtime;
       if (store === undefined) return 0;
       const missing: AnyWorkflow[] = [];
-      for (const one of registry.all())
-        if (!(await isReleased(one, { ledger, store }))) missing.push(one.definition);
-      if (missing.length === 0) return 0;
-      return await publishReleases(await make(missing), environment.build, { ledger, store });
+      const known: BundleFile[] = [];
+      for (const one of registry.all()) {
+        const released = await releasedAs(one, { ledger, store });
+        if (released === undefined) missing.push(one.definition);
+        else known.push(released);
+      }
+      const made = missing.length === 0 ? [] : await make(missing);
+      // All of it at once: what is not of the last publication counts as replaced.
+      return await publishReleases([...known, ...made], environment.build, { ledger, store });
     } finally {
       store?.close();
       await runtime.close();
@@ -34,12 +39,13 @@ export function createPublisher(
   };
 }
 
-async function isReleased(
+async function releasedAs(
   { definition: { name }, digest }: RegisteredWorkflow,
   { ledger, store }: Pick<Runtime, "ledger"> & { readonly store: OpenReleaseStore },
-): Promise<boolean> {
+): Promise<BundleFile | undefined> {
   const recorded = await ledger.releases.ofPin({ name, digest });
-  if (recorded === null || recorded.removedAt !== null) return false;
-  const bytes = await store.get(recorded.bundle);
-  return bytes !== undefined && problemOfBytes(bytes, recorded.bundle) === undefined;
+  if (recorded === null || recorded.removedAt !== null) return undefined;
+  const { bundle } = recorded;
+  const bytes = await store.get(bundle);
+  return bytes === undefined || problemOfBytes(bytes, bundle) !== undefined ? undefined : { bundle, bytes };
 }

@@ -67,7 +67,7 @@ export interface CleanUp {
 
 /**
  * Gives up releases that nobody needs, and takes their bundles out of the store. What is cut off is done by the next one.
- * @param unusedMs for how long no deploy must have had them
+ * @param unusedMs how long ago a later deploy must have replaced them
  */
 export async function removeReleases(unusedMs: number, { ledger, store }: ReleasePlaces): Promise<CleanUp> {
   const removed = await ledger.releases.removeUnpinned(unusedMs / 1_000);

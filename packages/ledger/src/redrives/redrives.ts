@@ -53,12 +53,25 @@ select delivery.seq, delivery.queue, (select count(*) from entry)::integer as en
 from delivery`,
 );
 
+/** What carries the run stays until it pins it: whoever gives releases up waits for this commit, and sees the run then. */
+const HOLD = writeStatement(
+  "releases.hold",
+  `
+select r.bundle_digest
+from ghouls.releases r
+where r.workflow_name = $1 and r.workflow_digest = $2 and r.removed_at is null
+order by r.bundle_digest
+for key share`,
+);
+
 /** Who asks for a redrive, and what carries it. */
 export interface NewRedrive {
   /** Of the new run. */
   readonly runId: string;
   /** Code that carries the journal of the old run on. */
   readonly workflow: Pick<WorkflowPin, "version" | "digest">;
+  /** The release that has that code, where this build has it not. */
+  readonly release?: Pick<WorkflowPin, "name" | "digest">;
   readonly onWorkerLoss: OnWorkerLoss;
   /** Milliseconds from now, null for none. */
   readonly deadlineMs: number | null;
@@ -75,7 +88,12 @@ export interface Redriven {
   readonly cut: Cut;
 }
 
-export type RedriveAnswer = Redriven | RedrivenBefore | Refused;
+/** The release that was to carry it has been given up meanwhile. */
+interface ReleaseGone {
+  readonly kind: "release_gone";
+}
+
+export type RedriveAnswer = Redriven | RedrivenBefore | Refused | ReleaseGone;
 
 /**
  * Makes a new run of one that has failed or was cancelled, in one commit: with its first delivery, and with the journal up to
@@ -94,6 +112,10 @@ export async function redriveRun(
     const word = { actor: redrive.requestedBy, reason: redrive.reason };
     const judged = await judgeRedrive(transaction, key, status, word);
     if (judged.kind !== "cut") return judged;
+    if (redrive.release !== undefined) {
+      const { name, digest } = redrive.release;
+      if ((await transaction.run(HOLD, [name, digest])).length === 0) return { kind: "release_gone" };
+    }
     const [made] = await transaction.run(REDRIVE, [
       key.tenantId,
       key.runId,

@@ -3,14 +3,18 @@ import type { Database, Executor } from "../connection/database.ts";
 import { rows } from "../sql/rows.ts";
 import { readStatement, writeStatement } from "../sql/statement.ts";
 
-/** A statement of its own: what pins them is looked for when nobody records them anew any more. */
+/**
+ * What a later deploy has replaced that long ago: a deploy records its own before the switch, and what it replaces admits until
+ * then. A statement of its own: what pins them is looked for when nobody records them anew any more.
+ */
 const LOCK = writeStatement(
   "releases.lock",
   `
 select r.workflow_name, r.workflow_digest, r.bundle_digest
 from ghouls.releases r
-where r.removed_at is null and r.deployed_at < ghouls.clock() - $1::double precision * interval '1 second'
-  and r.deployed_at < (select max(d.deployed_at) from ghouls.releases d)
+where r.removed_at is null and r.deployed_at < (
+    select max(d.deployed_at) from ghouls.releases d
+    where d.deployed_at < ghouls.clock() - $1::double precision * interval '1 second')
 order by r.workflow_name, r.workflow_digest, r.bundle_digest
 for update`,
 );
@@ -65,8 +69,8 @@ returning r.bundle_digest`,
 );
 
 /**
- * Gives up what is not of the last deploy, no deploy has had for that long, no process of that code has been started for that long, no open run is pinned
- * to, and no release that stays may start as a child. Answers how many; their bundles are to be deleted then.
+ * Gives up what a later deploy has replaced that long ago, no process of that code has been started for that long, no open run is
+ * pinned to, and no release that stays may start as a child. Answers how many; their bundles are to be deleted then.
  * @param unusedSeconds at least an hour or so: a run that is admitted in this very moment comes from a process that has the code
  */
 export async function removeUnpinnedReleases(database: Database, unusedSeconds: number): Promise<number> {
