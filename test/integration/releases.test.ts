@@ -261,6 +261,38 @@ test("where nobody deploys, all of the code that runs is of the last publication
   expect(await ledger.releases.all()).toMatchObject([{ workflow: { digest: monday.digests["job@1"] } }]);
 });
 
+test("a child whose module is imported late is known to the release", async () => {
+  const files = (word: string) => ({
+    "child.ts": `import { workflow } from "ghouls";
+import * as z from "zod";
+export const child = workflow({ name: "child", version: 1, onWorkerLoss: "resume", input: z.unknown(), run: async (ctx) => ctx.step("c", () => ${JSON.stringify(word)}) });
+`,
+    "job.ts": `import { workflow } from "ghouls";
+import * as z from "zod";
+export const job = workflow({ name: "job", version: 1, onWorkerLoss: "resume", input: z.unknown(),
+  async run(ctx) {
+    await ctx.step("first", () => ${JSON.stringify(word)});
+    await ctx.sleep("1h");
+    const { child } = await import("./child.ts");
+    return ctx.child(child, null);
+  } });
+`,
+    "ghouls.config.ts": `import { defineConfig } from "ghouls";
+import { child } from "./child.ts";
+import { job } from "./job.ts";
+export default defineConfig({ workflows: [child, job] });
+`,
+  });
+  const [one, two] = [
+    await buildDeploy(world, "one", files("one")),
+    await buildDeploy(world, "two", files("two")),
+  ];
+  const [id = ""] = await parkedUnder(one, inFolder);
+  await publish(world, two, inFolder);
+  for (let n = 0; n < 3; n += 1) await later(two, inFolder);
+  expect(await world.view(id)).toMatchObject({ status: "DONE", output: { outcome: "DONE", result: "one" } });
+});
+
 test("a worker that was not told where releases lie gives the delivery back", async () => {
   const [id = ""] = await parkedUnder(monday, inFolder);
   await later(tuesday, undefined);
@@ -596,4 +628,16 @@ describe("a folder", () => {
   test.each(["releases", "s3:/one", "s3://A", "https://x", ""])("%j is no place", (place) => {
     expect(() => openReleaseStore(place, connection, noFaults)).toThrow("neither a bucket nor a folder");
   });
+});
+
+test("a deploy is refused whose bundle a clean-up takes out while it is recorded", async () => {
+  for (const { bundle, text } of monday.made) await inFolder.put(bundle, Buffer.from(text));
+  const { recordReleases } = await import("../../packages/ghouls/src/releases/publishing.ts");
+  const record: typeof ledger.releases.record = async (...args) => {
+    const added = await ledger.releases.record(...args);
+    await inFolder.delete(bundleOf(monday));
+    return added;
+  };
+  const places = { ledger: { releases: { ...ledger.releases, record } }, store: inFolder };
+  await expect(recordReleases([bundleOf(monday)], "monday", places)).rejects.toThrow("any more");
 });

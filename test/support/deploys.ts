@@ -62,6 +62,7 @@ export async function buildDeploy(
   const { external } = config.build;
   const made = await makeReleases({
     workflows: config.workflows,
+    all: config.workflows,
     manifest: digests,
     root,
     sources,

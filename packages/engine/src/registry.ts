@@ -7,23 +7,26 @@ export class Registry {
   readonly #byAccepted = new Map<string, RegisteredWorkflow>();
 
   constructor(workflows: readonly RegisteredWorkflow[]) {
-    for (const workflow of workflows) {
-      const { name, version } = workflow.definition;
-      const key = `${name}@${version}`;
-      if (this.#byPin.has(key)) {
-        throw new GhoulsError(
-          "configuration_invalid",
-          `workflow "${name}" version ${version} is registered twice`,
-          {
-            fix: "Give each registered workflow its own name or version.",
-          },
-        );
-      }
-      this.#byPin.set(key, workflow);
-      const newest = this.#newest.get(name);
-      if (newest === undefined || newest.definition.version < version) this.#newest.set(name, workflow);
-      for (const digest of workflow.definition.accepts) this.#accept(workflow, digest);
+    for (const workflow of workflows) this.add(workflow);
+  }
+
+  /** @throws GhoulsError configuration_invalid for a second one of a name and version, or of an accepted digest */
+  add(workflow: RegisteredWorkflow): void {
+    const { name, version } = workflow.definition;
+    const key = `${name}@${version}`;
+    if (this.#byPin.has(key)) {
+      throw new GhoulsError(
+        "configuration_invalid",
+        `workflow "${name}" version ${version} is registered twice`,
+        {
+          fix: "Give each registered workflow its own name or version.",
+        },
+      );
     }
+    this.#byPin.set(key, workflow);
+    const newest = this.#newest.get(name);
+    if (newest === undefined || newest.definition.version < version) this.#newest.set(name, workflow);
+    for (const digest of workflow.definition.accepts) this.#accept(workflow, digest);
   }
 
   #accept(workflow: RegisteredWorkflow, digest: string): void {

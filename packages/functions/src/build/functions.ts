@@ -67,7 +67,7 @@ export async function buildFunctions(options: BuildOptions): Promise<Built> {
     const workflows = await digestManifest(config, sources.read);
     const { external } = config.build;
     const code = { root, manifest: workflows, sources, external };
-    const releases = await makeReleases({ ...code, workflows: config.workflows });
+    const releases = await makeReleases({ ...code, workflows: config.workflows, all: config.workflows });
     const metafiles = await bundleAll(away, {
       ...code,
       configPath,

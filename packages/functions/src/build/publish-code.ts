@@ -21,7 +21,14 @@ export async function publishCode(configPath: string, { manifest, files }: Runni
   return publish(async (workflows) => {
     await startEsbuildWithRoom();
     const { external } = config.build;
-    const made = await makeReleases({ workflows, manifest, root, sources: sourcesOf(files), external });
+    const made = await makeReleases({
+      workflows,
+      all: config.workflows,
+      manifest,
+      root,
+      sources: sourcesOf(files),
+      external,
+    });
     return made.map(({ bundle, text }) => ({ bundle, bytes: Buffer.from(text) }));
   });
 }

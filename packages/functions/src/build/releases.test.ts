@@ -12,6 +12,7 @@ async function releasesOf(files: Readonly<Record<string, string>>, manifest?: Re
   const sources = buildSources();
   return makeReleases({
     workflows: config.workflows,
+    all: config.workflows,
     manifest: manifest ?? (await digestManifest(config, sources.read)),
     root,
     sources,
@@ -21,7 +22,14 @@ async function releasesOf(files: Readonly<Record<string, string>>, manifest?: Re
 
 test("no workflows have no releases", async () => {
   expect(
-    await makeReleases({ workflows: [], manifest: {}, root: "/", sources: sourcesOf({}), external: [] }),
+    await makeReleases({
+      workflows: [],
+      all: [],
+      manifest: {},
+      root: "/",
+      sources: sourcesOf({}),
+      external: [],
+    }),
   ).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join, relative } from "node:path";
+import { basename, join, relative, resolve } from "node:path";
 import type { BuildResult, Plugin } from "esbuild";
 import {
   GhoulsError,
@@ -27,7 +27,10 @@ export interface MadeRelease {
 }
 
 export interface ReleaseParts extends BundledCode {
+  /** Those whose releases are made. */
   readonly workflows: readonly AnyWorkflow[];
+  /** Those of the configuration. */
+  readonly all: readonly AnyWorkflow[];
   readonly manifest: DigestManifest;
 }
 
@@ -39,15 +42,21 @@ type Bundled = BuildResult<{ write: false; metafile: true }>;
  * @throws GhoulsError configuration_invalid for what cannot be bundled or loaded, or whose module does not define its workflow
  */
 export async function makeReleases(parts: ReleaseParts): Promise<MadeRelease[]> {
-  const { workflows, manifest, sources } = parts;
+  const { workflows, all, manifest, sources } = parts;
   if (workflows.length === 0) return [];
-  const files = await Promise.all(workflows.map((workflow) => filesOf(workflow, parts)));
-  const defined = await tryReleases(workflows, files);
+  const contents = await Promise.all(workflows.map((workflow) => contentsOf(workflow, parts)));
+  const defined = await tryReleases(
+    workflows,
+    contents.map(({ files }) => files),
+  );
   return Promise.all(
     workflows.map(async (definition, index): Promise<MadeRelease> => {
       const { name, version, onWorkerLoss, deadlineMs } = definition;
       const digest = manifest[keyOf(definition)] ?? "";
-      const defines = (defined[index] ?? []).flatMap((key) =>
+      const { files = {}, modules = new Set() } = contents[index] ?? {};
+      // Also what its code defines only once it runs.
+      const later = all.filter(({ module = "" }) => modules.has(module)).map(keyOf);
+      const defines = [...(defined[index] ?? []), ...later].flatMap((key) =>
         Object.hasOwn(manifest, key) ? [[key, manifest[key] ?? ""] as const] : [],
       );
       const workflow = { name, version, digest, onWorkerLoss, deadlineMs: deadlineMs ?? null };
@@ -57,25 +66,32 @@ export async function makeReleases(parts: ReleaseParts): Promise<MadeRelease[]> 
         workflow,
         basis,
         defines: Object.fromEntries(defines),
-        files: files[index] ?? {},
+        files,
       });
       return { workflow, bundle: sha256(text), text };
     }),
   );
 }
 
+interface Contents {
+  readonly files: Release["files"];
+  /** All that its code may come to import, as absolute paths. */
+  readonly modules: ReadonlySet<string>;
+}
+
 /** One build for each: what they share would be cut by which others there are, and the same code would not be the same text. */
-async function filesOf(workflow: AnyWorkflow, parts: ReleaseParts): Promise<Release["files"]> {
+async function contentsOf(workflow: AnyWorkflow, parts: ReleaseParts): Promise<Contents> {
   const { external, root } = parts;
   const { metafile, outputFiles } = await bundled(workflow, parts);
   const files = outputFiles.map(
     ({ path, contents }) => [basename(path), fileOf(Buffer.from(contents))] as const,
   );
   const own = Object.fromEntries(files);
-  if (external.length === 0) return own;
+  const modules = new Set(Object.keys(metafile.inputs).map((path) => resolve(root, path)));
+  if (external.length === 0) return { files: own, modules };
   const asked = askedOf([metafile], external, root);
   const named = external.filter((one) => asked.some(({ specifier }) => isOf(specifier, one)));
-  return { ...own, ...(await besides(await outsideFiles(named, asked, root))) };
+  return { files: { ...own, ...(await besides(await outsideFiles(named, asked, root))) }, modules };
 }
 
 function isOf(specifier: string, name: string): boolean {

@@ -29,11 +29,11 @@ const HOSTED = {
   workflow,
 };
 
-/** The same, which notes each workflow that is defined by it. */
-export function releaseHost(defined: AnyWorkflow[]): Readonly<Record<string, unknown>> {
+/** The same, which tells of each workflow that is defined by it. */
+export function releaseHost(onDefined: (definition: AnyWorkflow) => void): Readonly<Record<string, unknown>> {
   const noted = (options: Parameters<typeof workflow>[0]): AnyWorkflow => {
     const definition = workflow(options) as AnyWorkflow;
-    defined.push(definition);
+    onDefined(definition);
     return definition;
   };
   return { ...HOSTED, workflow: noted };

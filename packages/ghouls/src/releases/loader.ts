@@ -6,6 +6,7 @@ import {
   parseRelease,
   sha256OfBytes,
   sha256,
+  type AnyWorkflow,
   type Logger,
   type Release,
   type WorkflowPin,
@@ -91,15 +92,18 @@ export function releaseOf(bytes: Uint8Array, pin?: WorkflowPin): Release | strin
 async function openRelease(release: Release): Promise<LoadedRelease | string> {
   const { workflow, defines, files } = release;
   const own = keyOf(workflow);
+  const registry = new Registry([]);
+  const register = (definition: AnyWorkflow): void => {
+    const key = keyOf(definition);
+    const digest = Object.hasOwn(defines, key) ? defines[key] : undefined;
+    if (digest !== undefined) registry.add({ definition, digest });
+  };
   try {
-    const all = await importRelease(files);
+    const all = await importRelease(files, register);
     const mine = all.filter((one) => keyOf(one) === own);
     if (mine.length !== 1) return `its code defines ${own} ${mine.length} times`;
-    const known = all.flatMap((definition) => {
-      const digest = Object.hasOwn(defines, keyOf(definition)) ? defines[keyOf(definition)] : undefined;
-      return digest === undefined ? [] : [{ definition, digest }];
-    });
-    return { registry: new Registry(known) };
+    all.forEach(register);
+    return { registry };
   } catch (error) {
     const { name, message } = describeFailure(error);
     return `its code cannot be loaded: ${name}: ${message.split("\n")[0]}`;

@@ -12,22 +12,30 @@ export const HOST_MODULE = "./ghouls-host.mjs";
 const HOSTS = Symbol.for("ghouls.release-hosts");
 
 /**
- * Imports the code of a release, and answers the workflows that it defines. Its files are put into a folder of their own that
+ * Imports the code of a release, and answers the workflows that it defines; those of modules that it imports only when it runs are
+ * told of then. Its files are put into a folder of their own that
  * nobody else may read, which goes at once where all of it is in one module, else with this process. Rejects with what the
  * module throws.
  */
-export async function importRelease(files: Release["files"]): Promise<readonly AnyWorkflow[]> {
+export async function importRelease(
+  files: Release["files"],
+  onDefinedLater: (definition: AnyWorkflow) => void = () => undefined,
+): Promise<readonly AnyWorkflow[]> {
   // Loaded when it is needed: most workers have the code of all their runs.
   const { releaseHost } = await import("./host.ts");
   const folder = await mkdtemp(join(tmpdir(), "ghouls-release-"));
   const key = randomUUID();
   const defined: AnyWorkflow[] = [];
-  const host = releaseHost(defined);
+  let isImported = false;
+  const host = releaseHost((definition) =>
+    isImported ? onDefinedLater(definition) : defined.push(definition),
+  );
   hosts().set(key, host);
   try {
     for (const [path, file] of Object.entries(files)) await writeBelow(folder, path, file);
     await writeFile(join(folder, HOST_MODULE), hostText(key, Object.keys(host)));
     await import(pathToFileURL(join(folder, RELEASE_ENTRY)).href);
+    isImported = true;
     return defined;
   } finally {
     hosts().delete(key);

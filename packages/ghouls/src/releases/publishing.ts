@@ -52,7 +52,13 @@ export async function recordReleases(
       return newReleaseOf(bundle, bytes, store.place);
     }),
   );
-  return releases.length === 0 ? 0 : ledger.releases.record(releases, build);
+  if (releases.length === 0) return 0;
+  const added = await ledger.releases.record(releases, build);
+  // A clean-up that had begun before may have taken one out since.
+  for (const bundle of bundles)
+    if (!(await holds(store, bundle)))
+      throw refused(`the release ${bundle} is not in ${store.place} any more`);
+  return added;
 }
 
 /** What a clean-up has come to. */
