@@ -11,6 +11,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "integrity.states": "a judgement is of the whole ledger",
   "deliveries.claim": "a message carries no tenant: it comes from the row",
   "deliveries.claimed-by-token": "reads what a claim with a lost answer has claimed",
+  "deliveries.taken-by-token": "a message carries no tenant: it comes from the row",
   "deliveries.unclaimed": "says why a message could not be claimed, and the message carries no tenant",
   "deliveries.beat-of-worker": "a worker carries deliveries of any tenant",
   "deliveries.record-worker-end": "a worker carries deliveries of any tenant",

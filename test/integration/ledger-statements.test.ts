@@ -92,6 +92,7 @@ const SYSTEM = [
   "items.record-worker-end",
   "deliveries.claim",
   "deliveries.claimed-by-token",
+  "deliveries.taken-by-token",
   "deliveries.due-publications",
   "deliveries.due-publications-named",
   "deliveries.beat-of-worker",

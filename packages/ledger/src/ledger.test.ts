@@ -136,6 +136,7 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "traces.markMadeIn": "keeps: it is for people who trace",
   "traces.markHop": "keeps: it is for people who trace",
   "traces.ofClaims": "reads",
+  "deliveries.taken": "reads",
   "workflows.record": "keeps: it belongs to the deployment and to no run",
   "workflows.buildOf": "reads",
   "releases.record": "keeps: it belongs to the deployment and to no run",

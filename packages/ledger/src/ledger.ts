@@ -150,6 +150,7 @@ export function openLedger(options: LedgerOptions) {
     deliveries: {
       releaseIfHeld: opening(database, beforeOpening, admissions.releaseDeliveryIfHeld),
       claimIfDue: opening(database, beforeOpening, claims.claimDeliveriesIfDue),
+      taken: bind(database, claims.readTaken),
       unclaimed: bind(database, claims.readUnclaimed),
       settleIfClaimed: bind(database, settlements.settleDeliveryIfClaimed),
       duePublications: bind(database, publications.readDuePublications),

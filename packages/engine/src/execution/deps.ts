@@ -81,6 +81,8 @@ export interface ExecutionSettings {
   readonly overdueAfterMs: number;
   /** What a request that was sent may still do after the process has gone, in seconds. */
   readonly actsMarginSeconds: number;
+  /** How long the server may still carry out a statement whose answer was lost, in milliseconds: what its role lets one take. */
+  readonly lateStatementMs: number;
   /** How long a claim is believed without a heartbeat, and from one heartbeat to the next, in milliseconds. */
   readonly leaseMs: number;
   readonly beatMs: number;
@@ -121,6 +123,7 @@ export const DEFAULT_EXECUTION_SETTINGS: ExecutionSettings = {
   parkRestMs: 25,
   overdueAfterMs: 60_000,
   actsMarginSeconds: 60,
+  lateStatementMs: 16_000,
   leaseMs: 120_000,
   beatMs: 30_000,
   maxLosses: 3,

@@ -1,10 +1,11 @@
 import { decideSkip, isTerminalRun, parseMessage, type DeliveryRef, errorInLog } from "@ghouls/core";
-import type { ClaimedRun } from "@ghouls/ledger";
+import type { ClaimRequest, ClaimedRun } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carry } from "./carry.ts";
 import { wakeUp, type Verdict } from "./wake-up.ts";
 import { reanimate } from "../reconciler/passes/reanimation.ts";
 import type { ExecutionDeps } from "./deps.ts";
+import { disown } from "./disown.ts";
 import { Heartbeat, type Beating } from "./heartbeat.ts";
 import { StepCopies } from "../evidence/step-copies.ts";
 import { endsWithin } from "../patience.ts";
@@ -99,10 +100,12 @@ async function carryAll(
   }
   const verdicts = new Map<string, Verdict>();
   const sent = { monotonicMs: deps.clock.monotonicMs(), wallMs: deps.clock.wallMs() };
+  const requests = refs.map((ref) => ({ ...ref, token: deps.ids.next() }));
   let claims: ClaimedRun[];
   try {
-    claims = await claim(refs, deps, options);
+    claims = await claim(requests, deps, options);
   } catch (error) {
+    if (!options.endsByForce) void disown(requests, deps);
     deps.log.error("a batch could not be claimed; its messages go back", {
       count: refs.length,
       error: errorInLog(error),
@@ -194,19 +197,16 @@ function carriedRun(claim: ClaimedRun, wanted: Wanted | undefined) {
 }
 
 function claim(
-  refs: readonly DeliveryRef[],
+  requests: readonly ClaimRequest[],
   deps: ExecutionDeps,
   options: WorkOptions,
 ): Promise<ClaimedRun[]> {
   const remainingSeconds = Math.max(1, options.remainingMs() / 1_000);
-  return deps.ledger.deliveries.claimIfDue(
-    refs.map((ref) => ({ ...ref, token: deps.ids.next() })),
-    {
-      worker: deps.worker,
-      leaseSeconds: deps.settings.leaseMs / 1_000,
-      actsForSeconds: options.endsByForce ? remainingSeconds + deps.settings.actsMarginSeconds : null,
-    },
-  );
+  return deps.ledger.deliveries.claimIfDue(requests, {
+    worker: deps.worker,
+    leaseSeconds: deps.settings.leaseMs / 1_000,
+    actsForSeconds: options.endsByForce ? remainingSeconds + deps.settings.actsMarginSeconds : null,
+  });
 }
 
 function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verdict | undefined {

@@ -124,6 +124,16 @@ join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_i
 where d.status = 'CLAIMED'`,
 );
 
+/** Whatever has become of them since. */
+const TAKEN_BY_TOKEN = readStatement(
+  "deliveries.taken-by-token",
+  `
+select d.tenant_id, d.run_id, d.seq, d.token
+from unnest($1::uuid[], $2::integer[], $3::uuid[]) as q(run_id, seq, token)
+join ghouls.runs run on run.run_id = q.run_id
+join ghouls.deliveries d on d.tenant_id = run.tenant_id and d.run_id = run.run_id and d.seq = q.seq and d.token = q.token`,
+);
+
 const UNCLAIMED = readStatement(
   "deliveries.unclaimed",
   `
@@ -158,6 +168,21 @@ export async function claimDeliveriesIfDue(
   // Less than asked for: a race is lost, or an earlier try of this statement was committed and its answer lost.
   const mine = await executor.run(CLAIMED_BY_TOKEN, [...refs, tokens]);
   return mine.map(claimedRun);
+}
+
+/** Those of these claims that were made, whether or not they still are. */
+export async function readTaken(executor: Executor, requests: readonly ClaimRequest[]): Promise<Claim[]> {
+  const tokens = requests.map((request) => request.token);
+  const found = await executor.run(TAKEN_BY_TOKEN, [...arrays(requests), tokens]);
+  return found.map((row) => {
+    const r = rows(row);
+    return {
+      tenantId: r.text("tenant_id"),
+      runId: r.text("run_id"),
+      seq: r.number("seq"),
+      token: r.text("token"),
+    };
+  });
 }
 
 /** Why deliveries were not claimed, by `<run id>:<seq>`; absent where the ledger has no such delivery (yet). */
