@@ -131,6 +131,20 @@ export default defineConfig({ workflows: [make("one", import.meta.url), make("tw
     });
   });
 
+  test("a module that defines another workflow of the configuration twice", async () => {
+    const made = releasesOf({
+      "hello.ts": `${HELLO}import "./twice.ts";\nimport "./other.ts";\n`,
+      "other.ts": HELLO.replaceAll("hello", "other"),
+      "twice.ts": HELLO.replaceAll("hello", "other"),
+      "ghouls.config.ts": `import { defineConfig } from "ghouls";
+import { hello } from "./hello.ts";
+import { other } from "./other.ts";
+export default defineConfig({ workflows: [hello, other] });
+`,
+    });
+    await expect(made).rejects.toThrow(/^the module of workflow "other" version 1 \(.*\) defines it 2 times/);
+  });
+
   test("an import that leads nowhere", async () => {
     const text = `export const late = () => import("./nowhere.ts");\n${HELLO}`;
     await expect(releasesOf({ "hello.ts": text }, { "hello@1": "0".repeat(64) })).rejects.toMatchObject({

@@ -49,6 +49,11 @@ export async function makeReleases(parts: ReleaseParts): Promise<MadeRelease[]> 
     workflows,
     contents.map(({ files }) => files),
   );
+  for (const keys of defined) {
+    const twice = all.find((one) => keys.filter((key) => key === keyOf(one)).length > 1);
+    // A worker could not tell which is meant.
+    if (twice !== undefined) throw notDefined(twice, 2);
+  }
   return Promise.all(
     workflows.map(async (definition, index): Promise<MadeRelease> => {
       const { name, version, onWorkerLoss, deadlineMs } = definition;
