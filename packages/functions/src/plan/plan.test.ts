@@ -77,6 +77,7 @@ describe("a plan", () => {
       GHOULS_SCHEMA: "ghouls",
       GHOULS_QUEUE_LONG_URL: "${queue.long.url}",
       EVENTS_TABLE: "${table.name}",
+      GHOULS_RELEASES: "s3://${releases.bucket.name}/releases",
       GHOULS_EGRESS_FUNCTION: "${function.egress.arn}",
       GHOULS_PUBLIC_URL: "${http.url}",
       GHOULS_DEPLOYMENT: "${deployment}",
@@ -85,6 +86,8 @@ describe("a plan", () => {
       "Connect",
       "Consume",
       "Publish",
+      "ReadReleases",
+      "MissReleases",
       "WakeHint",
       "AskServices",
     ]);
