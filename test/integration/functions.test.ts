@@ -200,6 +200,20 @@ describe("the preflight function", () => {
       await db.admin("truncate ghouls.releases");
     });
     const [own] = [() => built.releases[0] as Built["releases"][number]];
+    /** Code that was deployed long ago, and replaced long ago too. */
+    const deployedBefore = async (bundle: string) => {
+      for (const [digest, build, days] of [
+        ["old", "monday", 90],
+        ["newer", "tuesday", 60],
+      ] as const)
+        await db.admin(
+          `insert into ghouls.releases
+           select workflow_name, workflow_version, $1, $2, bytes, on_worker_loss, deadline_ms, basis_text, starts, $3,
+             recorded_at - $4 * interval '1 day', deployed_at - $4 * interval '1 day'
+           from ghouls.releases where workflow_digest not in ('old', 'newer')`,
+          [digest, digest === "old" ? bundle : "f".repeat(64), build, days],
+        );
+    };
     const upload = async () => {
       for (const { bundle, file } of built.releases) await copyFile(file, join(place, `${bundle}.json`));
     };
@@ -213,11 +227,7 @@ describe("the preflight function", () => {
       expect(await preflight()).toMatchObject({ releases: { recorded: 0 } });
       await makeRun(db, { digest: "old" });
       await db.admin("update ghouls.runs set workflow_digest = 'old'");
-      await db.admin(
-        `insert into ghouls.releases select workflow_name, workflow_version, 'old', $1, bytes, on_worker_loss, deadline_ms, basis_text, starts,
-           'monday', recorded_at - interval '90 days', deployed_at - interval '90 days' from ghouls.releases`,
-        ["e".repeat(64)],
-      );
+      await deployedBefore("e".repeat(64));
       const report = (await preflight()) as { table: string[] };
       expect(report).toMatchObject({
         releases: {
@@ -245,11 +255,7 @@ describe("the preflight function", () => {
       await upload();
       await preflight();
       const bundle = "e".repeat(64);
-      await db.admin(
-        `insert into ghouls.releases select workflow_name, workflow_version, 'old', $1, bytes, on_worker_loss, deadline_ms, basis_text, starts,
-           'monday', recorded_at - interval '90 days', deployed_at - interval '90 days' from ghouls.releases`,
-        [bundle],
-      );
+      await deployedBefore(bundle);
       // A folder is nothing that a bundle's name is removed as.
       await mkdir(join(place, `${bundle}.json`, "x"), { recursive: true });
       expect(await preflight()).toMatchObject({ releases: { removed: 0, deleted: 0 } });

@@ -335,6 +335,6 @@ test("a contain delivery at a build without the workflow is refused with attenti
   expect(await statusesOf(db, { ...run, seq: 2 })).toMatchObject({ delivery: "SETTLED" });
   expect((await rowOf(run.runId))?.absent).toBeNull();
   expect(world.logged.map((line) => line.message)).toContain(
-    "a contain delivery has come to a build without the run's workflow",
+    "a contain delivery has come to a worker without the run's code",
   );
 });
