@@ -32,7 +32,8 @@ export default defineConfig({
   test: {
     // These need SST's platform, and an emulator: `npm run test:infra`, `npm run test:aws`.
     exclude: ["**/node_modules/**", "test/infra/**", "test/aws/**"],
-    maxWorkers: 2,
+    // One more than CI has cores: some files wait for leases and limits for most of their time.
+    maxWorkers: 3,
     // Many times what the longest takes: a slow machine is no fault, and what hangs is ended.
     testTimeout: 300_000,
     hookTimeout: 300_000,
