@@ -246,6 +246,11 @@ export type AnyWorkflow = Omit<WorkflowDefinition, "run" | "input" | "output"> &
   run(context: WorkflowContext, input: never): Promise<unknown>;
 };
 
+/** `<name>@<version>`: how a workflow stands in a digest manifest, and in a release. */
+export function workflowKey({ name, version }: { readonly name: string; readonly version: number }): string {
+  return `${name}@${version}`;
+}
+
 /** A workflow with its digest, as the engine knows it. */
 export interface RegisteredWorkflow {
   readonly definition: AnyWorkflow;

@@ -1,4 +1,4 @@
-import { GhoulsError, type RegisteredWorkflow, type WorkflowPin } from "@ghouls/core";
+import { GhoulsError, workflowKey, type RegisteredWorkflow, type WorkflowPin } from "@ghouls/core";
 
 /** The workflows of this build. Several versions of one name stand side by side. */
 export class Registry {
@@ -13,7 +13,7 @@ export class Registry {
   /** @throws GhoulsError configuration_invalid for a second one of a name and version, or of an accepted digest */
   add(workflow: RegisteredWorkflow): void {
     const { name, version } = workflow.definition;
-    const key = `${name}@${version}`;
+    const key = workflowKey(workflow.definition);
     if (this.#byPin.has(key)) {
       throw new GhoulsError(
         "configuration_invalid",
@@ -67,7 +67,8 @@ export class Registry {
 
   /** @throws GhoulsError unknown_workflow */
   choose(name: string, version: number | undefined): RegisteredWorkflow {
-    const found = version === undefined ? this.#newest.get(name) : this.#byPin.get(`${name}@${version}`);
+    const found =
+      version === undefined ? this.#newest.get(name) : this.#byPin.get(workflowKey({ name, version }));
     if (found === undefined) {
       const wanted = version === undefined ? `"${name}"` : `"${name}" version ${version}`;
       throw new GhoulsError("unknown_workflow", `there is no workflow ${wanted}`, {
@@ -79,7 +80,7 @@ export class Registry {
 
   /** The workflow of a pin under its name and version, whatever its digest; undefined where this build has none. */
   find(pin: WorkflowPin): RegisteredWorkflow | undefined {
-    return this.#byPin.get(`${pin.name}@${pin.version}`);
+    return this.#byPin.get(workflowKey(pin));
   }
 
   /** The newest workflow that may carry runs of a pin on: that very code, or code that accepts its digest. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, relative, resolve } from "node:path";
@@ -9,6 +9,7 @@ import {
   canonicalText,
   releaseText,
   sha256,
+  workflowKey,
   type AnyWorkflow,
   type Release,
   type ReleaseFile,
@@ -49,18 +50,20 @@ export async function makeReleases(parts: ReleaseParts): Promise<MadeRelease[]> 
     workflows,
     contents.map(({ files }) => files),
   );
-  for (const keys of defined) {
-    const twice = all.find((one) => keys.filter((key) => key === keyOf(one)).length > 1);
-    // A worker could not tell which is meant.
-    if (twice !== undefined) throw notDefined(twice, 2);
+  for (const [index, keys] of defined.entries()) {
+    for (const one of all) {
+      const times = keys.filter((key) => key === workflowKey(one)).length;
+      // Of two, a worker could not tell which is meant.
+      if (times > 1 || (times === 0 && one === workflows[index])) throw notDefined(one, times);
+    }
   }
   return Promise.all(
     workflows.map(async (definition, index): Promise<MadeRelease> => {
       const { name, version, onWorkerLoss, deadlineMs } = definition;
-      const digest = manifest[keyOf(definition)] ?? "";
+      const digest = manifest[workflowKey(definition)] ?? "";
       const { files = {}, modules = new Set() } = contents[index] ?? {};
       // Also what its code defines only once it runs.
-      const later = all.filter(({ module = "" }) => modules.has(module)).map(keyOf);
+      const later = all.filter(({ module = "" }) => modules.has(module)).map(workflowKey);
       const defines = [...(defined[index] ?? []), ...later].flatMap((key) =>
         Object.hasOwn(manifest, key) ? [[key, manifest[key] ?? ""] as const] : [],
       );
@@ -117,7 +120,7 @@ async function bundled(workflow: AnyWorkflow, parts: ReleaseParts): Promise<Bund
       plugins: [entrance(workflow), ...common.plugins],
     });
   } catch (error) {
-    throw cannotBeBundled(`the code of ${keyOf(workflow)}`, error);
+    throw cannotBeBundled(`the code of ${workflowKey(workflow)}`, error);
   }
 }
 
@@ -179,7 +182,6 @@ async function tryReleases(
 ): Promise<readonly (readonly string[])[]> {
   const folder = await mkdtemp(join(tmpdir(), "ghouls-release-"));
   try {
-    mkdirSync(folder, { recursive: true });
     const files = all.map((one, index) => {
       const file = join(folder, `${index}.json`);
       writeFileSync(file, JSON.stringify(one));
@@ -193,10 +195,7 @@ async function tryReleases(
     );
     return workflows.map((definition, index) => {
       const { defined, words } = said[index] ?? { words: lastWords(stderr, end) };
-      const key = keyOf(definition);
-      if (defined === undefined) throw cannotBeLoaded(key, words ?? "");
-      const times = defined.filter((one) => one === key).length;
-      if (times !== 1) throw notDefined(definition, times);
+      if (defined === undefined) throw cannotBeLoaded(workflowKey(definition), words ?? "");
       return defined;
     });
   } finally {
@@ -225,11 +224,11 @@ function notDefined({ name, version, module }: AnyWorkflow, times: number): Ghou
 }
 
 function movedMeanwhile(definition: AnyWorkflow): GhoulsError {
-  return new GhoulsError("configuration_invalid", `the code of ${keyOf(definition)} was saved meanwhile`, {
-    fix: "Do it again.",
-  });
-}
-
-function keyOf({ name, version }: AnyWorkflow): string {
-  return `${name}@${version}`;
+  return new GhoulsError(
+    "configuration_invalid",
+    `the code of ${workflowKey(definition)} was saved meanwhile`,
+    {
+      fix: "Do it again.",
+    },
+  );
 }

@@ -1,4 +1,4 @@
-import type { DigestBasis } from "@ghouls/core";
+import { workflowKey, type DigestBasis } from "@ghouls/core";
 import { digestBasis, digestManifest, loadConfig } from "ghouls";
 
 /** A workflow of a configuration, as runs are pinned to it. */
@@ -20,14 +20,10 @@ export interface WorkflowOfBuild {
 export async function workflowsOf(configPath: string): Promise<readonly WorkflowOfBuild[]> {
   const { config } = await loadConfig(configPath);
   const digests = await digestManifest(config);
-  return config.workflows.map(({ name, version, accepts, onWorkerLoss, queue }) => ({
-    name,
-    version,
-    digest: digests[`${name}@${version}`] as string,
-    accepts,
-    onWorkerLoss,
-    queue,
-  }));
+  return config.workflows.map((workflow) => {
+    const { name, version, accepts, onWorkerLoss, queue } = workflow;
+    return { name, version, digest: digests[workflowKey(workflow)] as string, accepts, onWorkerLoss, queue };
+  });
 }
 
 /**

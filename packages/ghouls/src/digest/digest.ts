@@ -1,7 +1,14 @@
 import { readFile, realpath } from "node:fs/promises";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { GhoulsError, canonicalText, sha256, type AnyWorkflow, type DigestBasis } from "@ghouls/core";
+import {
+  GhoulsError,
+  canonicalText,
+  sha256,
+  workflowKey,
+  type AnyWorkflow,
+  type DigestBasis,
+} from "@ghouls/core";
 import * as z from "zod";
 import { localModules, projectRootOf } from "./modules.ts";
 
@@ -26,7 +33,7 @@ export async function digestManifest(
   return Object.fromEntries(
     await Promise.all(
       config.workflows.map(
-        async (workflow) => [keyOf(workflow), await workflowDigest(workflow, read)] as const,
+        async (workflow) => [workflowKey(workflow), await workflowDigest(workflow, read)] as const,
       ),
     ),
   );
@@ -37,7 +44,7 @@ export async function digestManifest(
  * @throws GhoulsError configuration_invalid for a workflow that the manifest lacks, and for a bundle without a manifest
  */
 export async function digestOf(workflow: AnyWorkflow, manifest: DigestManifest | undefined): Promise<string> {
-  const key = keyOf(workflow);
+  const key = workflowKey(workflow);
   if (manifest !== undefined) {
     const digest = Object.hasOwn(manifest, key) ? manifest[key] : undefined;
     if (digest !== undefined) return digest;
@@ -51,10 +58,6 @@ export async function digestOf(workflow: AnyWorkflow, manifest: DigestManifest |
     });
   }
   return workflowDigest(workflow);
-}
-
-function keyOf(workflow: AnyWorkflow): string {
-  return `${workflow.name}@${workflow.version}`;
 }
 
 /**

@@ -1,10 +1,19 @@
 import { databaseAccess } from "@ghouls/aws";
-import { carriedBy, durationMs, judgementLines, noFaults, refusalOf, type JudgedStatus } from "@ghouls/core";
+import {
+  carriedBy,
+  durationMs,
+  errorInLog,
+  judgementLines,
+  noFaults,
+  refusalOf,
+  type JudgedStatus,
+  type Logger,
+} from "@ghouls/core";
 import { DEFAULT_APPLICATION_ROLE, migrate, type DoctorCheck, type MigrateResult } from "@ghouls/ledger";
 import type { Config } from "../config.ts";
 import { readMigrationEnvironment } from "../environment.ts";
-import { recordReleases } from "../releases/publishing.ts";
-import { cleanUp, releaseLines, riddenReleases, type ReleaseReport } from "../releases/report.ts";
+import { recordReleases, removeReleases, type CleanUp, type ReleasePlaces } from "../releases/publishing.ts";
+import { releaseLines, riddenReleases, type ReleaseReport } from "../releases/report.ts";
 import { openStoreOf, type OpenReleaseStore } from "../releases/store.ts";
 import { once, openRuntime, processClock, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 
@@ -115,6 +124,16 @@ async function releaseReport(
     ...(await cleanUp(durationMs(config.retention.releases), { ledger, store }, log)),
     ridden: riddenReleases(await ledger.releases.all(), registry.carried()),
   };
+}
+
+/** A clean-up that fails is no reason against a deploy: the next one goes on. */
+async function cleanUp(unusedMs: number, places: ReleasePlaces, log: Logger): Promise<CleanUp> {
+  try {
+    return await removeReleases(unusedMs, places);
+  } catch (error) {
+    log.warn("releases that nobody needs could not all be removed", { error: errorInLog(error) });
+    return { removed: 0, deleted: 0, missing: [] };
+  }
 }
 
 function counted(checks: readonly DoctorCheck[]): Record<string, number> {

@@ -1,11 +1,11 @@
 import {
-  GhoulsError,
   canonicalText,
   describeFailure,
   errorInLog,
   parseRelease,
   sha256OfBytes,
   sha256,
+  workflowKey,
   type AnyWorkflow,
   type Logger,
   type Release,
@@ -35,7 +35,10 @@ export function createReleases({ ledger, store, log }: ReleasesOptions): Release
       if (known !== undefined) return known;
       const loading = load(recorded, store).catch((error: unknown): FoundRelease => {
         log.error("where releases lie cannot be read", { digest: recorded.bundle, error: errorInLog(error) });
-        return { kind: "unreachable", why: `${store.place} does not answer (${nameOf(error)})` };
+        return {
+          kind: "unreachable",
+          why: `${store.place} does not answer (${describeFailure(error).name})`,
+        };
       });
       loaded.set(recorded.bundle, loading);
       const found = await loading;
@@ -91,16 +94,16 @@ export function releaseOf(bytes: Uint8Array, pin?: WorkflowPin): Release | strin
 /** The code of a release; or why it cannot be had. */
 async function openRelease(release: Release): Promise<LoadedRelease | string> {
   const { workflow, defines, files } = release;
-  const own = keyOf(workflow);
+  const own = workflowKey(workflow);
   const registry = new Registry([]);
   const register = (definition: AnyWorkflow): void => {
-    const key = keyOf(definition);
+    const key = workflowKey(definition);
     const digest = Object.hasOwn(defines, key) ? defines[key] : undefined;
     if (digest !== undefined) registry.add({ definition, digest });
   };
   try {
     const all = await importRelease(files, register);
-    const mine = all.filter((one) => keyOf(one) === own);
+    const mine = all.filter((one) => workflowKey(one) === own);
     if (mine.length !== 1) return `its code defines ${own} ${mine.length} times`;
     all.forEach(register);
     return { registry };
@@ -108,12 +111,4 @@ async function openRelease(release: Release): Promise<LoadedRelease | string> {
     const { name, message } = describeFailure(error);
     return `its code cannot be loaded: ${name}: ${message.split("\n")[0]}`;
   }
-}
-
-function keyOf({ name, version }: { readonly name: string; readonly version: number }): string {
-  return `${name}@${version}`;
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof GhoulsError || error instanceof Error ? error.name : "unknown";
 }

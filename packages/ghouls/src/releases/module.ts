@@ -9,13 +9,13 @@ import { RELEASE_ENTRY, type AnyWorkflow, type Release, type ReleaseFile } from 
 /** The module that stands for `ghouls` in a release, beside its entry. */
 export const HOST_MODULE = "./ghouls-host.mjs";
 
-const HOSTS = Symbol.for("ghouls.release-hosts");
+const HOSTS_KEY = "ghouls.release-hosts";
+const HOSTS = Symbol.for(HOSTS_KEY);
 
 /**
- * Imports the code of a release, and answers the workflows that it defines; those of modules that it imports only when it runs are
- * told of then. Its files are put into a folder of their own that
- * nobody else may read, which goes at once where all of it is in one module, else with this process. Rejects with what the
- * module throws.
+ * Imports the code of a release, and answers the workflows that it defines; those of modules that it imports only when it
+ * runs are told of then. Its files are put into a folder of their own that nobody else may read, which goes at once where
+ * all of it is in one module, else with this process. Rejects with what the module throws.
  */
 export async function importRelease(
   files: Release["files"],
@@ -60,7 +60,7 @@ function hosts(): Map<string, unknown> {
 
 function hostText(key: string, names: readonly string[]): string {
   const list = names.join(", ");
-  return `const { ${list} } = globalThis[Symbol.for("ghouls.release-hosts")].get("${key}");\nexport { ${list} };\n`;
+  return `const { ${list} } = globalThis[Symbol.for("${HOSTS_KEY}")].get("${key}");\nexport { ${list} };\n`;
 }
 
 async function writeBelow(folder: string, path: string, file: ReleaseFile): Promise<void> {

@@ -1,6 +1,6 @@
-import { errorInLog, type Logger, type WorkflowPin } from "@ghouls/core";
+import type { WorkflowPin } from "@ghouls/core";
 import type { RecordedRelease } from "@ghouls/ledger";
-import { removeReleases, type CleanUp, type ReleasePlaces } from "./publishing.ts";
+import type { CleanUp } from "./publishing.ts";
 
 /** A release that open runs ride on. */
 export interface RiddenRelease {
@@ -49,14 +49,4 @@ export function releaseLines(report: ReleaseReport | null): readonly string[] {
     ),
     ...missing.map((bundle) => `  ${bundle} was removed while a deploy has put it there: publish it again`),
   ];
-}
-
-/** A clean-up that fails is no reason against a deploy: the next one goes on. */
-export async function cleanUp(unusedMs: number, places: ReleasePlaces, log: Logger): Promise<CleanUp> {
-  try {
-    return await removeReleases(unusedMs, places);
-  } catch (error) {
-    log.warn("releases that nobody needs could not all be removed", { error: errorInLog(error) });
-    return { removed: 0, deleted: 0, missing: [] };
-  }
 }
