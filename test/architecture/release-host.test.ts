@@ -9,6 +9,7 @@ const OF_OTHERS = [
   "createAdmissionHandler",
   "createAdmitter",
   "createApiHandler",
+  "createEventsHandler",
   "createEgress",
   "createFetch",
   "createMigrator",

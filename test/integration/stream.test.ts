@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { workflow, type WorkflowContext } from "ghouls";
-import { MAX_CHUNK_BYTES, type LiveEvent } from "@ghouls/core";
+import { MAX_CHUNK_BYTES, noLiveStream, type LiveEvent } from "@ghouls/core";
 import { testWorld } from "../support/world.ts";
 
 let body: (ctx: WorkflowContext) => Promise<unknown> = () => Promise.resolve();
@@ -24,6 +24,7 @@ const world = await testWorld({
   },
 });
 const live = {
+  ...noLiveStream,
   write: (event: LiveEvent) => {
     if (breaks) throw new RangeError("full");
     said.push(event);

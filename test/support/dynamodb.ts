@@ -3,8 +3,14 @@ import type { AddressInfo } from "node:net";
 import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import dynalite from "dynalite";
 import { afterAll } from "vitest";
-import { openDynamoHint, type DynamoHint } from "@ghouls/aws";
-import { noFaults, type FaultInjector } from "@ghouls/core";
+import {
+  openDynamoEvents,
+  openDynamoHint,
+  type DynamoEvents,
+  type DynamoEventsOptions,
+  type DynamoHint,
+} from "@ghouls/aws";
+import { identityCodec, noFaults, type FaultInjector } from "@ghouls/core";
 import { CREDENTIALS } from "./queue.ts";
 import { until } from "./wait.ts";
 
@@ -17,6 +23,8 @@ export interface TestDynamo {
   readonly table: string;
   /** A hint that waits long for an answer, but not for one that never comes. */
   open(faults?: FaultInjector): DynamoHint;
+  /** The events of runs, for some minutes. */
+  events(options?: Partial<DynamoEventsOptions>): DynamoEvents;
   /** Of the calls with this name only, such as "UpdateItem", where one is given. */
   be(mode: Mode, call?: string): void;
   /** Names of the calls that have come so far. */
@@ -75,7 +83,7 @@ export async function testDynamo(): Promise<TestDynamo> {
     const { Table } = await client.describeTable({ TableName: table });
     return Table?.TableStatus === "ACTIVE";
   });
-  const opened: DynamoHint[] = [];
+  const opened: { close(): void }[] = [];
   afterAll(async () => {
     for (const hint of opened) hint.close();
     client.destroy();
@@ -113,6 +121,23 @@ export async function testDynamo(): Promise<TestDynamo> {
           for (const one of [patient, hasty]) one.close();
         },
       };
+    },
+    events: (options = {}) => {
+      const made = openDynamoEvents({
+        region: "us-east-1",
+        endpoint,
+        credentials: CREDENTIALS,
+        table,
+        keepMs: 600_000,
+        codec: identityCodec,
+        clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
+        faults: noFaults,
+        connectionTimeoutMs: 60_000,
+        requestTimeoutMs: 60_000,
+        ...options,
+      });
+      opened.push(made);
+      return made;
     },
     be: (next, call) => {
       mode = next;

@@ -15,6 +15,7 @@ import {
   type Logger,
   type MetricName,
   type Principal,
+  type Publication,
   type QueuePort,
   type ReceivedMessage,
   type wire,
@@ -39,6 +40,7 @@ import {
   reconcile,
   work,
   type AdmissionRequest,
+  type CloseChannel,
   type ExecutionDeps,
   type ExecutionSettings,
   type MessageOutcome,
@@ -139,6 +141,11 @@ export interface WorldOptions {
   readonly retention?: RetentionAges;
   /** Origins that these may have. */
   readonly origins?: readonly string[];
+  /** Nobody looks on where absent. */
+  readonly live?: ExecutionDeps["live"];
+  readonly closeChannel?: CloseChannel;
+  /** Opens the live channel before publications; none where absent. */
+  readonly open?: (publications: readonly Publication[]) => Promise<void>;
   /** The digest of each workflow: its name and version where absent. */
   readonly digestOf?: (workflow: AnyWorkflow) => string;
 }
@@ -163,7 +170,8 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const exits: string[] = [];
   const log = recorder(logged);
   const ids = { next: () => randomUUID() };
-  const publisher = new Publisher({ ledger, queue, faults, log });
+  const { open } = options;
+  const publisher = new Publisher({ ledger, queue, faults, log, open });
   const capacities = options.capacities ?? {};
   const admission = createAdmission({
     ledger,
@@ -174,6 +182,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     ids,
     faults,
     log,
+    ...(open === undefined ? {} : { open }),
     route: options.route,
     queues: ["runs", "rites"],
     lockTimeoutMs: 500,
@@ -192,7 +201,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     },
     log,
     logFor: () => log,
-    live: noLiveStream,
+    live: options.live ?? noLiveStream,
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
     publisher,
     decisionSources: options.decisionSources ?? {},
@@ -223,7 +232,12 @@ export async function testWorld(options: WorldOptions): Promise<World> {
   const consents = createConsents({ ledger, codec, publisher, faults });
   const signals = createSignals({ ledger, codec, ids, publisher, faults });
   const attempts = createAttempts({ ledger, codec, publisher, faults, log });
-  const control = createControl({ ledger, publisher, settings: deps.settings });
+  const control = createControl({
+    ledger,
+    publisher,
+    settings: deps.settings,
+    closeChannel: options.closeChannel,
+  });
   const pauses = createPauses({ ledger, ids });
   const integrity = createIntegrity({ ledger });
 
@@ -288,6 +302,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
         ...deps,
         queue,
         retention: options.retention,
+        closeChannel: options.closeChannel,
         pageSize: 100,
         pageBudgetMs: 100,
         remainingMs: () => 60_000,

@@ -164,6 +164,13 @@ const SECURED = [
   { method: "GET", path: `/v1/runs/${RUN_ID}`, status: 200, schema: wire.RunView, refused: "nobody" },
   {
     method: "GET",
+    path: `/v1/runs/${RUN_ID}/events?wait=0`,
+    status: 200,
+    schema: wire.EventPage,
+    refused: "nobody",
+  },
+  {
+    method: "GET",
     path: `/v1/runs/${RUN_ID}/timeline`,
     status: 200,
     schema: wire.Timeline,
@@ -401,6 +408,7 @@ describe("tenants", () => {
       [
         "",
         "/timeline",
+        "/events",
         "/release",
         "/redrive",
         "/cancel",

@@ -16,6 +16,7 @@ import { mountAttempts, mountJobs } from "./attempts.ts";
 import type { EdgeDependencies, FetchHandler } from "./context.ts";
 import { createFrame } from "./frame.ts";
 import { mountControl } from "./control.ts";
+import { mountEvents, type EventDependencies } from "./events.ts";
 import { mountIntegrity, mountIntegrityReads } from "./integrity.ts";
 import { mountPauseReads, mountPauses } from "./pauses.ts";
 import { mountConsents, mountWaits } from "./waits.ts";
@@ -33,7 +34,9 @@ export interface AdmissionAppDependencies extends EdgeDependencies {
   readonly reconciler: Pick<ReconcilerService, "run">;
 }
 
-export interface ApiAppDependencies extends EdgeDependencies {
+export interface EventsAppDependencies extends EdgeDependencies, EventDependencies {}
+
+export interface ApiAppDependencies extends EventsAppDependencies {
   readonly reads: ReadService;
   readonly pauses: PauseService;
   readonly integrity: IntegrityService;
@@ -68,7 +71,13 @@ export function createApiApp(dependencies: ApiAppDependencies): FetchHandler {
     mountReconcilerReads(app, dependencies.reconciler);
     mountIntegrityReads(app, dependencies.integrity);
     mountReads(app, dependencies);
+    mountEvents(app, dependencies);
   });
+}
+
+/** The route that follows a run, alone: for a function that may stream. */
+export function createEventsApp(dependencies: EventsAppDependencies): FetchHandler {
+  return createFrame(dependencies, (app) => mountEvents(app, dependencies));
 }
 
 /** Both applications in one handler, for one machine. */
@@ -87,5 +96,6 @@ export function createHttpApp(dependencies: AdmissionAppDependencies & ApiAppDep
     mountReconcilerReads(app, dependencies.reconciler);
     mountIntegrityReads(app, dependencies.integrity);
     mountReads(app, dependencies);
+    mountEvents(app, dependencies);
   });
 }

@@ -3,6 +3,7 @@ import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
 import { ATTEMPT_ROUTES, JOB_ROUTES, TOKEN_HEADER } from "./attempt-routes.ts";
 import { BEARER_SCHEME, CALLBACK } from "./define-route.ts";
+import { EVENT_ROUTES } from "./event-routes.ts";
 import { INTEGRITY_READ_ROUTES, INTEGRITY_ROUTES } from "./integrity-routes.ts";
 import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
@@ -40,6 +41,7 @@ export function openApiDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"
     ...RECONCILER_READ_ROUTES,
     ...INTEGRITY_READ_ROUTES,
     ...READ_ROUTES,
+    ...EVENT_ROUTES,
   ]) {
     // The registry copies every field that it does not know into the document.
     const { middleware: _middleware, ...documented } = route as typeof route & { middleware?: unknown };

@@ -21,6 +21,7 @@ import type {
   RunFilter,
   SignalService,
 } from "@ghouls/engine";
+import { FakeEventParts } from "./fake-events.support.ts";
 import { FakeIntegrity } from "./fake-integrity.support.ts";
 import { FakePauses } from "./fake-pauses.support.ts";
 import { FakeReconciler } from "./fake-reconciler.support.ts";
@@ -340,7 +341,7 @@ export interface LogLine {
   readonly fields: unknown;
 }
 
-export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
+export class Fakes extends FakeEventParts implements AdmissionAppDependencies, ApiAppDependencies {
   readonly admission = new FakeAdmission();
   readonly control = new FakeControl();
   readonly pauses = new FakePauses();
@@ -356,6 +357,7 @@ export class Fakes implements AdmissionAppDependencies, ApiAppDependencies {
     Promise.resolve([{ name: "ledger", ok: true, detail: "answers" }]);
 
   constructor() {
+    super();
     const keep = (message: string, fields?: unknown) => void this.lines.push({ message, fields });
     this.log = { debug: keep, info: keep, warn: keep, error: keep };
   }

@@ -1,6 +1,7 @@
 import { ADMISSION_ROUTES } from "./admission-routes.ts";
 import { ATTEMPT_ROUTES, JOB_ROUTES } from "./attempt-routes.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
+import { EVENT_ROUTES } from "./event-routes.ts";
 import { INTEGRITY_READ_ROUTES, INTEGRITY_ROUTES } from "./integrity-routes.ts";
 import { PAUSE_READ_ROUTES, PAUSE_ROUTES } from "./pause-routes.ts";
 import { READ_ROUTES } from "./read-routes.ts";
@@ -21,8 +22,11 @@ export const ROUTE_KEYS = {
     ...JOB_ROUTES,
     ...RECONCILER_ROUTES,
   ]),
+  /** Streams them where its function may stream; beside the api function, which answers polls. */
+  events: keysOf(EVENT_ROUTES),
   api: [
     ...keysOf([
+      ...EVENT_ROUTES,
       ...CONSENT_ROUTES,
       ...ATTEMPT_ROUTES,
       ...PAUSE_READ_ROUTES,

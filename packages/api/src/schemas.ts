@@ -44,6 +44,7 @@ export const SignalRequest = named("SignalRequest", wire.SignalRequest);
 export const Signalled = named("Signalled", wire.Signalled);
 export const RunView = named("RunView", wire.RunView);
 export const RunPage = named("RunPage", wire.RunPage);
+export const EventPage = named("EventPage", wire.EventPage);
 export const Timeline = named("Timeline", wire.Timeline);
 export const WorkflowList = named("WorkflowList", wire.WorkflowList);
 export const Problem = named("Problem", wire.Problem);

@@ -1,3 +1,4 @@
+export { openDynamoEvents, type DynamoEvents, type DynamoEventsOptions } from "./dynamodb-events.ts";
 export { openDynamoHint, type DynamoHint, type DynamoHintOptions } from "./dynamodb-hint.ts";
 export { ensureQueues } from "./ensure-queue.ts";
 export type { QueueAddress, QueueSpec } from "./ensure-queue.ts";

@@ -7,6 +7,7 @@ export * from "./digest.ts";
 export * from "./duration.ts";
 export * from "./egress-event.ts";
 export * from "./errors.ts";
+export * from "./event-place.ts";
 export * from "./faults.ts";
 export * from "./holdings.ts";
 export * from "./holdings-answer.ts";

@@ -1,4 +1,6 @@
+import type { EventPlace } from "./event-place.ts";
 import type { DeliveryRef } from "./message.ts";
+import type { RunEvent } from "./wire/events.ts";
 
 /**
  * Ports exist only where two real implementations do (design.md §7). PostgreSQL has none: its locks are the product.
@@ -18,7 +20,8 @@ export interface PayloadContext {
     | "comment"
     | "signal"
     | "job"
-    | "report";
+    | "report"
+    | "event";
 }
 
 /** Payloads pass it on their way to and from the ledger. The identity by default. */
@@ -151,21 +154,78 @@ export interface LiveEvent {
   readonly chunk: string;
 }
 
-/** The longest chunk of a live event, in bytes of UTF-8. */
+/** The longest chunk of a live event, and the longest JSON of an emitted one, in bytes of UTF-8. */
 export const MAX_CHUNK_BYTES = 16_384;
 
+/** The hop that something is told of. */
+export type LiveHop = Pick<LiveEvent, "tenantId" | "runId" | "enqueueSeq">;
+
 /**
- * Where live events go: into this process today, into DynamoDB once the live channel exists. Both calls return at once; what
- * is given may be dropped, and is never asked for by the run itself.
+ * Where hops say what happens: the live channel. All but `drain` return at once and never throw for what is given; it may be
+ * lost, and is never asked for by the run itself.
  */
 export interface LiveStream {
   write(event: LiveEvent): void;
+  /** Something that has happened: what the ledger knows of as well, or an emitted event. */
+  tell(hop: LiveHop, event: RunEvent): void;
   /** A hop has ended: nothing more comes from it. */
-  end(hop: Pick<LiveEvent, "tenantId" | "runId" | "enqueueSeq">): void;
+  end(hop: LiveHop): void;
+  /**
+   * Waits until all that was told of a hop is written, or given up, or this many milliseconds are over; then nothing of it is
+   * on its way any more that this process would write later. Never rejects.
+   * @param finished the run has ended with this hop: the channel is closed behind it
+   */
+  drain(hop: LiveHop, withinMs: number, finished: boolean): Promise<void>;
 }
 
 /** Nobody looks on. */
-export const noLiveStream: LiveStream = { write: () => undefined, end: () => undefined };
+export const noLiveStream: LiveStream = {
+  write: () => undefined,
+  tell: () => undefined,
+  end: () => undefined,
+  drain: () => Promise.resolve(),
+};
+
+/** Events of one run that were written together, where they stand among the others. */
+export interface EventRecord {
+  readonly enqueueSeq: number;
+  /** "published" comes before all that the hop of its delivery says. */
+  readonly part: "published" | "hop";
+  /** Of its first event, counted from 1 in its part; each further one has the next number. */
+  readonly first: number;
+  readonly events: readonly RunEvent[];
+}
+
+/** The word that a run has ended: behind all records, and about nothing, since the ledger alone says how. */
+export const END_OF_EVENTS = "end";
+
+/**
+ * Where events are kept for a while, by run and place. It decides nothing: the ledger does. Each call rejects where nobody can
+ * tell what came of it.
+ */
+export interface EventStore {
+  /** Under a place that is taken nothing changes: whoever does not know puts the same once more. */
+  put(run: RunOfEvents, record: EventRecord | typeof END_OF_EVENTS): Promise<void>;
+  /** Of several runs, as well as it can. Answers how many were not taken. */
+  putMany(records: readonly (RunOfEvents & { readonly record: EventRecord })[]): Promise<number>;
+  /** The next records behind a place, the oldest first; what has expired is not among them. */
+  read(
+    run: RunOfEvents,
+    after: EventPlace,
+  ): Promise<{ readonly records: readonly EventRecord[]; readonly ended: boolean; readonly more: boolean }>;
+}
+
+export interface RunOfEvents {
+  readonly tenantId: string;
+  readonly runId: string;
+}
+
+/** No table is there: whoever looks on has the ledger. */
+export const noEventStore: EventStore = {
+  put: () => Promise.resolve(),
+  putMany: () => Promise.resolve(0),
+  read: () => Promise.resolve({ records: [], ended: false, more: false }),
+};
 
 /**
  * Where the bundles of releases lie, by the SHA-256 of their bytes: S3, or a folder. Each call rejects where nobody can tell

@@ -73,6 +73,18 @@ export const RetentionSettings = z.strictObject({
 });
 export type RetentionSettings = z.infer<typeof RetentionSettings>;
 
+/** The live channel. */
+export const EventsSettings = z.strictObject({
+  /** How long what was said live can be read again; the ledger keeps what has happened. */
+  keep: duration
+    .refine(
+      (text) => !isDuration(text) || (durationMs(text) >= 60_000 && durationMs(text) <= 30 * 86_400_000),
+      'must be from "1m" to "30d"',
+    )
+    .default("1d"),
+});
+export type EventsSettings = z.infer<typeof EventsSettings>;
+
 /** Two queues by default: interactive runs, and long, scheduled or bulk ones. */
 export const DEFAULT_QUEUES: Readonly<Record<string, z.input<typeof QueueSettings>>> = {
   runs: { batchSize: 5, concurrency: 2 },

@@ -5,6 +5,7 @@ export { MAX_BATCH, MAX_BODY_BYTES, MAX_PAGE } from "./wire/frame.ts";
 export * from "./wire/admission.ts";
 export * from "./wire/attempts.ts";
 export * from "./wire/control.ts";
+export * from "./wire/events.ts";
 export * from "./wire/integrity.ts";
 export * from "./wire/pauses.ts";
 export * from "./wire/reconciler.ts";

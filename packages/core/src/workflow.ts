@@ -204,10 +204,16 @@ export interface WorkflowContext<Resources extends object = NoResources, GrantNa
    * steps. It is live only: never journaled, not said again by a replay, gone with the hop or the worker, and nothing waits
    * for it or fails by it. A chunk above 16 KiB is dropped. What is done again says it again: a
    * step that is tried once more, or what the next hop repeats because the one before had not journaled it.
-   * Kept in the worker's process until the live channel exists, where only a test can read it: nothing is promised.
+   * Whoever comes a little later is told of it as well: the live channel keeps it for a day, by default.
    * @param channel a name of 1 to 200 characters
    */
   stream(channel: string, chunk: string): void;
+  /**
+   * Tells those who look on that something has happened, with data that is JSON of 16 KiB at most; also inside a step. Best
+   * effort: it is not journaled, no replay says it again, and what is done again says it again. A copy is kept with those of
+   * the steps.
+   */
+  emit(name: string, data?: unknown): void;
   /** In [0, 1), from the run's own stream. */
   random(): number;
   /** A version 4 UUID from the run's own stream. */

@@ -1,7 +1,8 @@
-import { GhoulsError, PUBLISHER_GRACE_SECONDS, isRunId, type RunStatus } from "@ghouls/core";
+import { GhoulsError, PUBLISHER_GRACE_SECONDS, isRunId, isTerminalRun, type RunStatus } from "@ghouls/core";
 import type { Ledger } from "@ghouls/ledger";
 import { underWay } from "./attempts.ts";
 import type { Publisher } from "./admission/publisher.ts";
+import type { CloseChannel } from "./live/closing.ts";
 import { cancelMatching } from "./matching.ts";
 import { itemId } from "./items.ts";
 import { heldBy } from "./pauses.ts";
@@ -11,10 +12,12 @@ export interface ControlOptions {
   readonly ledger: Ledger;
   readonly publisher: Pick<Publisher, "publish">;
   readonly settings: { readonly actsMarginSeconds: number };
+  /** Tells those who look on that a run has ended; nobody where absent. */
+  readonly closeChannel?: CloseChannel | undefined;
 }
 
 /** What people may do to a run after its admission. Each act is one commit, with who did it and why. */
-export function createControl({ ledger, publisher, settings }: ControlOptions): ControlService {
+export function createControl({ ledger, publisher, settings, closeChannel }: ControlOptions): ControlService {
   const openItem = async (key: Parameters<Ledger["items"]["ofRun"]>[0], item: string) =>
     (await ledger.items.ofRun(key)).find((one) => one.acknowledgedAt === null && itemId(one) === item);
   const pausesOf = async (key: Parameters<Ledger["runs"]["get"]>[0]) => {
@@ -32,6 +35,7 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
         settings.actsMarginSeconds,
       );
       if (answer === null) throw absent();
+      if (isTerminalRun(answer.status)) await closeChannel?.(key);
       return { runId, cancelled: answer.cancelled, status: answer.status };
     },
 
@@ -83,6 +87,7 @@ export function createControl({ ledger, publisher, settings }: ControlOptions): 
         throw kind === "attempt" && (await openItem(key, item)) !== undefined ? underWay() : absent();
       const status: RunStatus | undefined = answer.ended ?? (await ledger.runs.get(key))?.status;
       if (status === undefined) throw absent();
+      if (isTerminalRun(status)) await closeChannel?.(key);
       return { runId, item, openItems: answer.openItems, status };
     },
   };

@@ -1,17 +1,10 @@
 import type { Codec, Pause, Run, RunFailure, wire } from "@ghouls/core";
 import { isRunId } from "@ghouls/core";
-import type {
-  ContainmentItem,
-  DeliveryRow,
-  Ledger,
-  OpenArm,
-  Reservation,
-  StoredEntry,
-  StoredRun,
-} from "@ghouls/ledger";
+import type { ContainmentItem, Ledger, OpenArm, Reservation, StoredRun } from "@ghouls/ledger";
 import { itemView } from "./items.ts";
 import { heldBy } from "./pauses.ts";
 import type { ReadService } from "./services.ts";
+import { timelineOf } from "./timeline.ts";
 
 /** What people and programs read of a tenant's runs; bodies come back through the codec. */
 export function createReads(options: { readonly ledger: Ledger; readonly codec: Codec }): ReadService {
@@ -46,7 +39,7 @@ export function createReads(options: { readonly ledger: Ledger; readonly codec: 
       if (run === null) return undefined;
       const [deliveries, journal] = await Promise.all([
         ledger.deliveries.ofRun(key),
-        ledger.journal.read(key),
+        ledger.journal.outline(key),
       ]);
       return { runId, status: run.status, entries: timelineOf(run, deliveries, journal) };
     },
@@ -124,87 +117,4 @@ async function viewOf(
     bodiesEmptiedAt: iso(run.bodiesEmptiedAt),
     containment: open.items.map(itemView),
   };
-}
-
-/** One list in the order of time; what happened at one moment keeps the order of the protocol. */
-function timelineOf(
-  run: Run,
-  deliveries: readonly DeliveryRow[],
-  journal: readonly StoredEntry[],
-): wire.TimelineEntry[] {
-  const entries: wire.TimelineEntry[] = [{ kind: "admitted", at: run.createdAt.toISOString() }];
-  for (const delivery of deliveries) entries.push(...ofDelivery(delivery));
-  for (const entry of journal) {
-    entries.push({
-      kind: "step",
-      at: entry.completedAt.toISOString(),
-      enqueueSeq: entry.seq,
-      ordinal: entry.ordinal,
-      call: entry.kind,
-      name: entry.name,
-      scope: entry.scope,
-      nth: entry.nth,
-      outcome: entry.outcome,
-      tries: entry.tries,
-      startedAt: entry.startedAt.toISOString(),
-    });
-  }
-  if (run.finishedAt !== null) {
-    entries.push({
-      kind: "finished",
-      at: run.finishedAt.toISOString(),
-      status: run.status,
-      errorCode: run.errorCode,
-    });
-  }
-  const rank = (entry: wire.TimelineEntry) => ORDER.indexOf(entry.kind);
-  return entries.toSorted((a, b) => (a.at === b.at ? rank(a) - rank(b) : a.at < b.at ? -1 : 1));
-}
-
-const ORDER = [
-  "admitted",
-  "delivery",
-  "published",
-  "claimed",
-  "step",
-  "worker_ended",
-  "fenced",
-  "settled",
-  "finished",
-];
-
-function ofDelivery(delivery: DeliveryRow): wire.TimelineEntry[] {
-  const { seq: enqueueSeq, cause, status, publications } = delivery;
-  const entries: wire.TimelineEntry[] = [
-    {
-      kind: "delivery",
-      at: delivery.createdAt.toISOString(),
-      enqueueSeq,
-      cause,
-      status,
-      dueAt: delivery.dueAt.toISOString(),
-    } as const,
-  ];
-  if (delivery.publishedAt !== null) {
-    entries.push({ kind: "published", at: delivery.publishedAt.toISOString(), enqueueSeq, publications });
-  }
-  const worker = delivery.claimedBy ?? "unknown";
-  if (delivery.claimedAt !== null) {
-    entries.push({ kind: "claimed", at: delivery.claimedAt.toISOString(), enqueueSeq, worker });
-  }
-  if (delivery.workerEndedAt !== null) {
-    const how = delivery.workerEnd ?? "unknown";
-    entries.push({ kind: "worker_ended", at: delivery.workerEndedAt.toISOString(), enqueueSeq, worker, how });
-  }
-  if (delivery.settledAt !== null && delivery.outcome !== null) {
-    entries.push({
-      kind: "settled",
-      at: delivery.settledAt.toISOString(),
-      enqueueSeq,
-      outcome: delivery.outcome,
-    });
-  }
-  if (delivery.fencedAt !== null)
-    entries.push({ kind: "fenced", at: delivery.fencedAt.toISOString(), enqueueSeq });
-  return entries;
 }

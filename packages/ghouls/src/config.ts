@@ -6,6 +6,7 @@ import {
   QUEUE_NAME,
   ROLE_NAME,
   QueueSettings,
+  EventsSettings,
   RetentionSettings,
   TimingSettings,
   durationMs,
@@ -46,6 +47,8 @@ export interface ConfigOptions {
    * is emptied keeps its digest; a run whose bodies are gone cannot be redriven.
    */
   readonly retention?: z.input<typeof RetentionSettings>;
+  /** How long what was said live (`ctx.stream`, `ctx.emit`) can be read again: `keep`, "1d" where absent. */
+  readonly events?: z.input<typeof EventsSettings>;
   readonly reconciler?: {
     /** Whether a hint in EVENTS_TABLE lets the scheduled reconciler leave an idle database asleep; true by default. */
     readonly hint?: boolean;
@@ -103,6 +106,7 @@ export interface Config {
   };
   readonly timing: TimingSettings;
   readonly retention: RetentionSettings;
+  readonly events: EventsSettings;
   readonly reconciler: { readonly hint: boolean };
   readonly auth: Authenticator | undefined;
   /** The ledger's own where undefined. */
@@ -144,6 +148,7 @@ const Shape = z.strictObject({
     .prefault({}),
   timing: TimingSettings.prefault({}),
   retention: RetentionSettings.prefault({}),
+  events: EventsSettings.prefault({}),
   reconciler: z.strictObject({ hint: z.boolean().default(true) }).prefault({}),
   auth: z.custom<Authenticator>(isFunction, "must be a function").optional(),
   authority: z.custom<AuthorityCheck>((value) => hasFunction(value, "check"), "must have check").optional(),
@@ -250,6 +255,7 @@ export function defineConfig(options: ConfigOptions): Config {
     database: { ...data.database, preparedStatements: data.database.preparedStatements },
     timing: data.timing,
     retention: data.retention,
+    events: data.events,
     reconciler: data.reconciler,
     auth: data.auth,
     authority: data.authority,

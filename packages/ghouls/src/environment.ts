@@ -17,6 +17,8 @@ export interface Environment {
   readonly dynamodbEndpoint: string | undefined;
   /** The DynamoDB table of the events, which also holds the reconciler's hint. */
   readonly eventsTable: string | undefined;
+  /** Whether the table has the reconciler's hint; not on one machine, where it never sleeps. */
+  readonly hint: boolean;
   /** URLs of those queues of the configuration that have one. */
   readonly queueUrls: Readonly<Record<string, string>>;
   /** URLs of the dead-letter queues of those that have one here. */
@@ -61,6 +63,7 @@ const Variables = z
     GHOULS_WORKER_ID: z.string().min(1).max(200).optional(),
     GHOULS_DEPLOYMENT: z.string().min(1).max(200).optional(),
     GHOULS_BUILD: z.string().min(1).max(200).default("dev"),
+    GHOULS_HINT: z.enum(["0", "1"]).default("1"),
     GHOULS_INSPECT: z.string().optional(),
     GHOULS_REPLAY_CHECK: z.enum(["0", "1"]).default("0"),
   })
@@ -83,6 +86,7 @@ export function readEnvironment(
     endpoint: data.AWS_ENDPOINT_URL,
     dynamodbEndpoint: data.AWS_ENDPOINT_URL_DYNAMODB ?? data.AWS_ENDPOINT_URL,
     eventsTable: data.EVENTS_TABLE,
+    hint: data.GHOULS_HINT === "1",
     queueUrls: urlsOf(queues, queueUrlVariable, variables),
     deadLetterUrls: urlsOf(queues, deadLettersUrlVariable, variables),
     deployment: data.GHOULS_DEPLOYMENT,

@@ -65,7 +65,12 @@ export {
 export { modulesOf, type Reached } from "./digest/modules.ts";
 export { createMigrator, createPreflight, type PreflightReport } from "./handlers/deploy.ts";
 export { createEgress, type EgressOverrides } from "./handlers/egress.ts";
-export { createAdmissionHandler, createApiHandler, createFetch } from "./handlers/http.ts";
+export {
+  createAdmissionHandler,
+  createApiHandler,
+  createEventsHandler,
+  createFetch,
+} from "./handlers/http.ts";
 export { createPublisher, type MakeBundles } from "./handlers/publisher.ts";
 export { createReconciler } from "./handlers/reconciler.ts";
 export { createWorker } from "./handlers/worker.ts";

@@ -2,27 +2,36 @@ import { randomUUID } from "node:crypto";
 import {
   GhoulsError,
   durationMs,
+  noEventStore,
   noFaults,
   noHint,
+  noLiveStream,
   noMetrics,
   type Caller,
   type Clock,
   type Codec,
+  type EventStore,
   type FaultInjector,
   type Ids,
   type LogFields,
+  type LiveStream,
   type Logger,
   type Metrics,
+  type Publication,
   type QueuePort,
   type WakeHint,
 } from "@ghouls/core";
 import { databaseAccess, openMetrics, openSqs } from "@ghouls/aws";
 import {
   DEFAULT_EXECUTION_SETTINGS,
+  LiveChannel,
   Publisher,
   Registry,
   createAnnouncement,
+  createClosing,
   createLowering,
+  createOpening,
+  type CloseChannel,
   type DeadLetterQueues,
   type Delegation,
   type ExecutionSettings,
@@ -34,7 +43,7 @@ import { openDelegation } from "./delegation.ts";
 import { digestOf, type DigestManifest } from "./digest/digest.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
 import { jsonLogger, writeToStdout } from "./logger.ts";
-import { hintOf } from "./wake-hint.ts";
+import { eventsOf, hintOf } from "./events-table.ts";
 
 /** What a process of Ghouls is made of. One per process: functions stay warm over many invocations. */
 export interface Runtime {
@@ -45,6 +54,14 @@ export interface Runtime {
   /** Undefined where no dead-letter queue is known here. */
   readonly deadLetters: DeadLetterQueues | undefined;
   readonly hint: WakeHint;
+  /** What runs have said live; nothing where no table is known here. */
+  readonly events: EventStore;
+  /** Opens the live channel of deliveries that are about to be published. */
+  readonly open: ((publications: readonly Publication[]) => Promise<void>) | undefined;
+  /** Closes it for a run that has ended without a worker. */
+  readonly closeChannel: CloseChannel | undefined;
+  /** Where the hops of this process say it. */
+  readonly live: LiveStream;
   readonly clock: Clock;
   readonly publisher: Publisher;
   readonly settings: ExecutionSettings;
@@ -124,6 +141,9 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     names.length === 0
       ? undefined
       : { queue: openSqs({ ...sqs, queueUrls: environment.deadLetterUrls }), names };
+  const events = eventsOf(config, environment, { faults, clock });
+  const store = events ?? noEventStore;
+  const open = events === undefined ? undefined : createOpening({ store, clock, log });
   const registry = new Registry(registered);
   const { delegation, close: closeDelegation } = openDelegation(config, environment, { clock, faults });
   return {
@@ -134,7 +154,11 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
     deadLetters,
     hint: hint ?? noHint,
     clock,
-    publisher: new Publisher({ ledger, queue, faults, log }),
+    events: store,
+    live: events === undefined ? noLiveStream : new LiveChannel({ store, clock, log }),
+    open,
+    closeChannel: events === undefined ? undefined : createClosing({ store, log }),
+    publisher: new Publisher({ ledger, queue, faults, log, open }),
     settings: settingsOf(config, environment),
     retention: retentionOf(config),
     registry,
@@ -158,6 +182,7 @@ export async function openRuntime(config: Config, overrides: RuntimeOverrides = 
       queue.close();
       deadLetters?.queue.close();
       hint?.close();
+      events?.close();
       await ledger.close();
     },
   };

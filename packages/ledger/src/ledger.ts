@@ -125,6 +125,7 @@ export function openLedger(options: LedgerOptions) {
       byKey: bind(database, admissions.readRunsByKey),
       byId: bind(database, admissions.readRunsById),
       get: bind(database, reads.readRun),
+      progress: bind(database, reads.readProgress),
       page: bind(database, reads.readRunPage),
       openOfPins: bind(database, pinned.countOpenRunsOfPins),
       stranded: bind(database, pinned.readStrandedRuns),
@@ -177,6 +178,7 @@ export function openLedger(options: LedgerOptions) {
     journal: {
       appendIfClaimed: bind(database, journal.appendEntryIfClaimed),
       read: bind(database, journal.readJournal),
+      outline: bind(database, journal.readOutline),
     },
     /** Of the user's statements together with a call's entry. */
     transactions: {

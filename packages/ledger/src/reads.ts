@@ -30,6 +30,15 @@ from ghouls.runs run
 where run.tenant_id = $1 and run.run_id = $2`,
 );
 
+const PROGRESS = readStatement(
+  "runs.progress",
+  `
+select run.status, run.enqueue_seq, run.journal_length, run.error_code, run.created_at, run.finished_at,
+  ghouls.clock() as now
+from ghouls.runs run
+where run.tenant_id = $1 and run.run_id = $2`,
+);
+
 const KEYSET = `
 where run.tenant_id = $1
   and (run.created_at, run.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)`;
@@ -122,6 +131,37 @@ export async function readRun(
     outputText: r.textOrNull("output_text"),
     errorText: r.textOrNull("error_text"),
     bodiesEmptiedAt: r.dateOrNull("bodies_emptied_at"),
+  };
+}
+
+/** How far a run has come. */
+export interface Progress {
+  readonly status: RunStatus;
+  readonly enqueueSeq: number;
+  readonly journalLength: number;
+  readonly errorCode: string | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+  /** The ledger's time. */
+  readonly now: Date;
+}
+
+/** How far one run of a tenant has come, or null. */
+export async function readProgress(
+  executor: Executor,
+  key: { tenantId: string; runId: string },
+): Promise<Progress | null> {
+  const [row] = await executor.run(PROGRESS, [key.tenantId, key.runId]);
+  if (row === undefined) return null;
+  const r = rows(row);
+  return {
+    status: r.text("status") as RunStatus,
+    enqueueSeq: r.number("enqueue_seq"),
+    journalLength: r.number("journal_length"),
+    errorCode: r.textOrNull("error_code"),
+    createdAt: r.date("created_at"),
+    finishedAt: r.dateOrNull("finished_at"),
+    now: r.date("now"),
   };
 }
 

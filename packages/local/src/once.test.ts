@@ -119,7 +119,7 @@ describe("a line of the timeline", () => {
       "delivery     2 recovered",
     ],
     [{ kind: "published", at, enqueueSeq: 2, publications: 1 }, "published    2"],
-    [{ kind: "claimed", at, enqueueSeq: 2, worker: "runs-1" }, "claimed      2 by runs-1"],
+    [{ kind: "claimed", at, enqueueSeq: 2, worker: "runs-1", cause: "admitted" }, "claimed      2 by runs-1"],
     [failed, "step         read #2 (error, 2 tries, 250 ms)"],
     [{ ...failed, nth: 1, tries: 1, outcome: "ok" }, "step         read (250 ms)"],
     [
@@ -151,8 +151,8 @@ describe("a line of the timeline", () => {
       failed,
       { ...failed, ordinal: 4 },
       { kind: "admitted", at } as const,
-      { kind: "claimed", at, enqueueSeq: 2, worker: "a" } as const,
-      { kind: "claimed", at, enqueueSeq: 2, worker: "b" } as const,
+      { kind: "claimed", at, enqueueSeq: 2, worker: "a", cause: "admitted" } as const,
+      { kind: "claimed", at, enqueueSeq: 2, worker: "b", cause: "admitted" } as const,
       { kind: "settled", at, enqueueSeq: 2, outcome: "done" } as const,
     ].map(entryKey);
     expect(new Set(keys).size).toBe(keys.length);

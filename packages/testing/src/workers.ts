@@ -100,6 +100,7 @@ export class Workers {
       exit: () => line.cut(),
       // A lost worker says nothing more.
       live: {
+        ...deps.live,
         write: (event) => {
           if (!line.isCut) deps.live.write(event);
         },

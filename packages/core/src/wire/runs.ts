@@ -111,7 +111,13 @@ export const TimelineEntry = z.discriminatedUnion("kind", [
     dueAt: time,
   }),
   z.object({ kind: z.literal("published"), at: time, enqueueSeq: z.int(), publications: z.int() }),
-  z.object({ kind: z.literal("claimed"), at: time, enqueueSeq: z.int(), worker: z.string() }),
+  z.object({
+    kind: z.literal("claimed"),
+    at: time,
+    enqueueSeq: z.int(),
+    worker: z.string(),
+    cause: z.enum(DELIVERY_CAUSES),
+  }),
   z.object({
     kind: z.literal("step"),
     at: time,

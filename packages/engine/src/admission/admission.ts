@@ -26,7 +26,7 @@ import type { AdmissionRequest, AdmissionService } from "../services.ts";
 import { traceparentOf } from "../tracing.ts";
 import { admittedView, conflict, prepareAll, settleKeys, type Answer } from "./answers.ts";
 import { keepTrace } from "./kept-trace.ts";
-import { Publisher, publishInTime } from "./publisher.ts";
+import { Publisher, publishInTime, type PublisherOptions } from "./publisher.ts";
 import { redrive } from "./redrive.ts";
 import { prepare, requestDigest, type Route } from "./validate.ts";
 
@@ -45,6 +45,8 @@ export interface AdmissionOptions {
   /** Milliseconds that another admission of the same key may hold this one up; 2,000 by default. */
   readonly lockTimeoutMs?: number;
   /** Seconds before the relay looks at a new delivery. */
+  /** Opens the live channel before a publication; none where absent. */
+  readonly open?: PublisherOptions["open"];
   readonly publisherGraceSeconds?: number;
 }
 

@@ -9,6 +9,8 @@ export interface PublisherOptions {
   readonly queue: Pick<QueuePort, "publish">;
   readonly faults: FaultInjector;
   readonly log: Logger;
+  /** Opens the live channel for what is about to be published. Never rejects, and takes a moment at most. */
+  readonly open?: ((publications: readonly Publication[]) => Promise<void>) | undefined;
 }
 
 /** What became of a publication. A failed one is the relay's; it never ends a run. */
@@ -33,8 +35,9 @@ export class Publisher {
   }
 
   async #publish(publications: readonly Publication[]): Promise<PublicationOutcome[]> {
-    const { queue, log, faults } = this.#options;
+    const { queue, log, faults, open } = this.#options;
     try {
+      await open?.(publications);
       const { confirmed, failed } = await queue.publish(publications);
       for (const { publication, reason } of failed) {
         log.warn("a delivery could not be published; the relay will", { runId: publication.runId, reason });

@@ -7,6 +7,8 @@ type AfterEndDeps = Pick<ExecutionDeps, "ledger" | "copies" | "faults" | "settin
 
 /** What an act after the end of a run, or of a hop, may take of its worker, in milliseconds. */
 const ACT_MS = 5_000;
+/** What its last words to those who look on may take, in milliseconds. */
+const LIVE_MS = 1_500;
 
 /**
  * What follows the commit that ended a run (design.md §3, Settle): nothing of it can revise the end. What its hop held has
@@ -34,6 +36,17 @@ export async function drainCopies(
   await deps.copies?.drain(claim, boundOf(deps, invocation), deps.logFor(claim));
 }
 
+/** What a hop has said to those who look on: written at its end, or given up; and the word that its run has ended. */
+export async function drainLive(
+  { tenantId, runId, seq: enqueueSeq }: ClaimedRun,
+  ended: boolean,
+  deps: Pick<ExecutionDeps, "live" | "settings">,
+  invocation: Pick<Invocation, "remainingMs">,
+): Promise<void> {
+  const bound = Math.min(LIVE_MS, boundOf(deps, invocation));
+  await deps.live.drain({ tenantId, runId, enqueueSeq }, bound, ended);
+}
+
 async function carryOut(
   claim: ClaimedRun,
   act: EndAct,
@@ -59,6 +72,9 @@ async function carriedOut(claim: ClaimedRun, act: EndAct, deps: AfterEndDeps): P
 }
 
 /** The invocation is not to end by force because of it. */
-function boundOf({ settings }: AfterEndDeps, { remainingMs }: Pick<Invocation, "remainingMs">): number {
+function boundOf(
+  { settings }: Pick<AfterEndDeps, "settings">,
+  { remainingMs }: Pick<Invocation, "remainingMs">,
+): number {
   return Math.max(0, Math.min(ACT_MS, remainingMs() - settings.settleReserveMs / 2));
 }

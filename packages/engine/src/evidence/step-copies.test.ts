@@ -25,7 +25,7 @@ function made(
   const log: Logger = { debug: silent, info: silent, warn, error: silent };
   const batches: number[][] = [];
   const copySteps = (copies: readonly StepCopy[]) => {
-    batches.push(copies.map(({ ordinal }) => ordinal));
+    batches.push(copies.map(({ ordinal }) => ordinal ?? 0));
     return write(copies);
   };
   const copies = new StepCopies({ ledger: { evidence: { copySteps } }, log, bounds });

@@ -8,7 +8,11 @@ export type Carried =
       /** Why it failed, if it did. */
       readonly code?: string;
     }
-  | { readonly kind: "handed_over"; readonly why: string }
+  | {
+      readonly kind: "handed_over";
+      readonly outcome: "continued" | "given_back";
+      readonly why: string;
+    }
   | { readonly kind: "parked"; readonly status: RunStatus }
   | {
       readonly kind: "contained";

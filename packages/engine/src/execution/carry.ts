@@ -1,6 +1,7 @@
 import { attentionText, isTerminalRun, type WorkflowPin, errorInLog } from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
-import { afterEnd, drainCopies } from "../evidence/after-end.ts";
+import { afterEnd, drainCopies, drainLive } from "../evidence/after-end.ts";
+import { tellClaimed, tellEnded, tellEntry } from "../live/told.ts";
 import { afterCodec } from "./after-codec.ts";
 import type { Carried } from "./carried.ts";
 import { tellParent } from "./children.ts";
@@ -31,11 +32,16 @@ export async function carry(
 ): Promise<Carried> {
   const holdings = new Holdings(claim, deps, invocation);
   reins.onHop(holdings);
+  tellClaimed(claim, deps.worker, deps);
   const carried = await carryWith(holdings, claim, deps, invocation, reins);
+  tellEnded(claim, carried, deps);
   // Its end is committed, or nothing of it is written any more; and no step is in flight.
   await holdings.release();
-  if (await hasEnded(carried, claim, deps, invocation)) await afterEnd(claim, deps, invocation);
+  const ended = await hasEnded(carried, claim, deps, invocation);
+  const telling = drainLive(claim, ended, deps, invocation);
+  if (ended) await afterEnd(claim, deps, invocation);
   else await drainCopies(claim, deps, invocation);
+  await telling;
   return carried;
 }
 
@@ -118,6 +124,9 @@ async function carryCode(
   if (withheld !== undefined) {
     return conclude(claim, await endOf(withheld, claim, deps, invocation), deps, invocation, undefined);
   }
+  // What came since an earlier hop went on; those of a redrive are new to whoever looks on.
+  for (const entry of loaded.journal.slice(claim.seq === 1 ? 0 : loaded.seen))
+    tellEntry(claim, entry, deps.live);
   const bounded = { ...invocation, holdsUntilMs: holdings.untilMs };
   const hop = new Hop(claim, pinned.workflow, loaded, deps, bounded, holdings);
   holdings.carriedBy(hop);

@@ -45,7 +45,7 @@ export async function handOver(
   if (next === null) return { kind: "fenced" };
   // What is due later is the relay's, as is what waits for the end of a pause.
   if (dueAt === undefined && why !== "pause") await publishNext(claim, next, deps);
-  return { kind: "handed_over", why };
+  return { kind: "handed_over", outcome: dueAt === undefined ? "continued" : "given_back", why };
 }
 
 /** Gives a delivery back that cannot go on yet; the relay publishes it when it is due. */
@@ -57,7 +57,7 @@ export async function giveBack(
   await deps.faults("worker.before-handover", claim.runId);
   const next = await deps.ledger.deliveries.giveBackIfClaimed(claim, end.dueAt, end.workflowAbsent);
   await deps.faults("worker.after-handover", claim.runId);
-  return next === null ? { kind: "fenced" } : { kind: "handed_over", why: end.why };
+  return next === null ? { kind: "fenced" } : { kind: "handed_over", outcome: "given_back", why: end.why };
 }
 
 /** Publishes the delivery that a hop has made; the relay does it where that fails. */

@@ -97,7 +97,7 @@ export class Hop {
       handsOver: () => this.#word.handsOver,
       ended: () => this.#wake.resolve(),
     });
-    this.#streaming = new Streaming(claim, deps.live, this.#log);
+    this.#streaming = new Streaming(claim, deps, this.#log);
     this.#now = claim.startsAt ?? claim.admittedAt;
     this.#persistence = {
       chance: deps.chance,
@@ -296,6 +296,7 @@ export class Hop {
       isNew,
       now: () => this.#now,
       stream: (channel, chunk) => this.#streaming.say(channel, chunk, isNew, refuse),
+      emit: (name, data) => this.#streaming.emit(name, data, isNew, refuse),
       asking,
     });
     const body = async () => this.#workflow.run(context, input as never);

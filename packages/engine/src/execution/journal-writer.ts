@@ -8,6 +8,7 @@ import {
 } from "@ghouls/core";
 import type { ClaimedRun, NewEntry } from "@ghouls/ledger";
 import { MAX_COPY_BYTES } from "../evidence/step-copies.ts";
+import { tellEntry } from "../live/told.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 import type { JournalItem } from "./loaded-journal.ts";
@@ -19,7 +20,7 @@ export type Written =
   /** Nothing was written, or nobody knows: the hop ends like this. */
   | { readonly written: false; readonly end: HopEnd };
 
-type WriterDeps = Pick<ExecutionDeps, "ledger" | "codec" | "faults" | "copies">;
+type WriterDeps = Pick<ExecutionDeps, "ledger" | "codec" | "faults" | "copies" | "live">;
 
 /** Where an entry stands in the journal, and since when. */
 interface Journaled {
@@ -59,7 +60,7 @@ export class JournalWriter {
     this.#bytes += bytes;
     this.#entries.push({ ...call, ordinal: journaled.ordinal, outcome: "ok", digest });
     const entry = { outcome: "ok", resultText: text, resultDigest: digest, resultBytes: bytes } as const;
-    this.#copy(call, { ...entry, tries: 1, tookMs: 0 }, journaled);
+    this.#tell(call, { ...entry, tries: 1, tookMs: 0 }, journaled);
   }
 
   /** Keeps what came after the claim was taken away, for people. Never rejects. */
@@ -166,24 +167,31 @@ export class JournalWriter {
     const { ordinal } = journaled;
     this.#bytes += entry.resultBytes;
     this.#entries.push({ epoch, scope, kind, name, nth, ordinal, outcome, digest });
-    this.#copy({ epoch, scope, kind, name, nth }, entry, journaled);
+    this.#tell({ epoch, scope, kind, name, nth }, entry, journaled);
     await this.#deps.faults("worker.after-journal", name);
   }
 
-  /** For people; nothing waits for it. */
-  #copy(
+  /** For people, those who look on now and those who look later; nothing waits for it. */
+  #tell(
     call: CallId,
     entry: Pick<NewEntry, "outcome" | "resultText" | "resultDigest" | "resultBytes" | "tries" | "tookMs">,
     { ordinal, completedAt }: Journaled,
   ): void {
     const { outcome, tries } = entry;
+    const startedAt = new Date(completedAt.getTime() - entry.tookMs);
+    const { seq } = this.#claim;
+    tellEntry(
+      this.#claim,
+      { ...call, seq, ordinal, outcome, tries, startedAt, completedAt },
+      this.#deps.live,
+    );
     this.#deps.copies?.add({
       claim: this.#claim,
       ordinal,
       call: callKey(call),
       outcome,
       tries,
-      startedAt: new Date(completedAt.getTime() - entry.tookMs),
+      startedAt,
       completedAt,
       bodyText: entry.resultBytes > MAX_COPY_BYTES ? null : entry.resultText,
       bodyDigest: entry.resultDigest,

@@ -30,6 +30,9 @@ export interface LoadedEntry extends JournalItem {
   /** JSON text; null for `undefined`. */
   readonly text: string | null;
   readonly tries: number;
+  /** The delivery under which it was journaled. */
+  readonly seq: number;
+  readonly startedAt: Date;
   readonly completedAt: Date;
 }
 
@@ -88,7 +91,20 @@ export async function loadJournal(
     stored.map(async (entry, index) => {
       const expected = claim.journalStart + index + 1;
       if (entry.ordinal !== expected) throw new DisagreementError(`journal entry ${expected} is missing`);
-      const { ordinal, epoch, scope, kind, name, nth, outcome, tries, completedAt, resultText } = entry;
+      const {
+        ordinal,
+        epoch,
+        scope,
+        kind,
+        name,
+        nth,
+        outcome,
+        tries,
+        seq,
+        startedAt,
+        completedAt,
+        resultText,
+      } = entry;
       const text =
         resultText === null
           ? emptied(entry)
@@ -107,6 +123,8 @@ export async function loadJournal(
         outcome,
         text,
         tries,
+        seq,
+        startedAt,
         completedAt,
         digest: entry.resultDigest,
       };

@@ -60,7 +60,7 @@ export async function park(
       };
     case "continued":
       await publishNext(claim, answer.next, deps);
-      return { kind: "handed_over", why: "what it waited for had happened" };
+      return { kind: "handed_over", outcome: "continued", why: "what it waited for had happened" };
     case "parked":
       await Promise.all([
         wakeInTime(claim, answer.arms, deps),
@@ -154,7 +154,7 @@ export async function restart(
   await deps.faults("worker.after-restart", claim.runId);
   if (next === null) return { kind: "fenced" };
   await publishNext(claim, next, deps);
-  return { kind: "handed_over", why: "restart" };
+  return { kind: "handed_over", outcome: "continued", why: "restart" };
 }
 
 async function newInput(

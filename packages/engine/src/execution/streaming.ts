@@ -1,22 +1,38 @@
-import { MAX_CHUNK_BYTES, type LiveEvent, type LiveStream, type Logger, errorInLog } from "@ghouls/core";
+import {
+  MAX_CHUNK_BYTES,
+  UnserializableError,
+  errorInLog,
+  serialize,
+  sha256,
+  type LiveHop,
+  type Logger,
+} from "@ghouls/core";
 import type { ClaimedRun } from "@ghouls/ledger";
+import type { ExecutionDeps } from "./deps.ts";
 import { isCallName, notAName } from "./call-name.ts";
 import { refusal, type HopEnd } from "./hop-end.ts";
 
 /** Of this process: hops that are carried at the same time count together. */
 let lastNumber = 0;
 
-/** What one hop says by `ctx.stream`. Nothing of it is kept, waited for, or able to fail the run, but a call that is none. */
+type StreamingDeps = Pick<ExecutionDeps, "live" | "clock" | "codec" | "copies">;
+
+/**
+ * What one hop says by `ctx.stream` and `ctx.emit`. Nothing of it is journaled, waited for, or able to fail the run, but a call
+ * that is none.
+ */
 export class Streaming {
-  readonly #hop: Pick<LiveEvent, "tenantId" | "runId" | "enqueueSeq">;
-  readonly #live: LiveStream;
+  readonly #claim: ClaimedRun;
+  readonly #hop: LiveHop;
+  readonly #deps: StreamingDeps;
   readonly #log: Logger;
   #over = false;
   #warned = false;
 
-  constructor(claim: Pick<ClaimedRun, "tenantId" | "runId" | "seq">, live: LiveStream, log: Logger) {
+  constructor(claim: ClaimedRun, deps: StreamingDeps, log: Logger) {
+    this.#claim = claim;
     this.#hop = { tenantId: claim.tenantId, runId: claim.runId, enqueueSeq: claim.seq };
-    this.#live = live;
+    this.#deps = deps;
     this.#log = log;
   }
 
@@ -40,14 +56,53 @@ export class Streaming {
       });
     lastNumber += 1;
     const event = { ...this.#hop, number: lastNumber, channel, chunk };
-    this.#tell(() => this.#live.write(event));
+    this.#tell(() => this.#deps.live.write(event));
+  }
+
+  /** @param refuse told of a call that is wrong, in a replay as well */
+  emit(name: unknown, data: unknown, isNew: () => boolean, refuse: (end: HopEnd) => void): void {
+    if (this.#over) return;
+    if (!isCallName(name)) return refuse(refusal("invalid_call", notAName("event of ctx.emit")));
+    const text = textOf(data);
+    if (text instanceof UnserializableError)
+      return refuse(refusal(text.reason, `what ctx.emit("${name}", …) was given: ${text.message}`));
+    if (!isNew()) return;
+    if (text.length > MAX_CHUNK_BYTES || Buffer.byteLength(text) > MAX_CHUNK_BYTES)
+      return this.#warn("the data of ctx.emit are too large, and the event was dropped", { name });
+    const now = new Date(this.#deps.clock.wallMs());
+    const { enqueueSeq } = this.#hop;
+    const at = now.toISOString();
+    const event = { kind: "emitted", at, enqueueSeq, name, data: JSON.parse(text) as unknown } as const;
+    this.#tell(() => this.#deps.live.tell(this.#hop, event));
+    void this.#copy(name, text, now);
+  }
+
+  /** For people, best effort. */
+  async #copy(name: string, text: string, at: Date): Promise<void> {
+    try {
+      const { tenantId, runId } = this.#claim;
+      const bodyText = await this.#deps.codec.encode(text, { tenantId, runId, kind: "event" });
+      this.#deps.copies?.add({
+        claim: this.#claim,
+        ordinal: null,
+        call: JSON.stringify(["emit", name]),
+        outcome: "ok",
+        tries: 1,
+        startedAt: at,
+        completedAt: at,
+        bodyText,
+        bodyDigest: sha256(bodyText),
+      });
+    } catch (error) {
+      this.#warn("a copy of an emitted event could not be made", { error: errorInLog(error) });
+    }
   }
 
   /** The hop has ended, or is fenced. */
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#tell(() => this.#live.end(this.#hop));
+    this.#tell(() => this.#deps.live.end(this.#hop));
   }
 
   #tell(what: () => void): void {
@@ -63,5 +118,15 @@ export class Streaming {
     if (this.#warned) return;
     this.#warned = true;
     this.#log.warn(message, fields);
+  }
+}
+
+/** "null" for nothing. */
+function textOf(data: unknown): string | UnserializableError {
+  try {
+    return serialize(data) ?? "null";
+  } catch (error) {
+    if (error instanceof UnserializableError) return error;
+    throw error;
   }
 }

@@ -43,6 +43,7 @@ export interface ContextSource {
   /** Completion time of the last resolved entry. */
   now(): Date;
   stream(channel: string, chunk: string): void;
+  emit(name: string, data: unknown): void;
   readonly asking: Asking;
 }
 
@@ -100,6 +101,7 @@ export function workflowContext(source: ContextSource): WorkflowContext {
     restart: (input) => source.asking.restart(input),
     now: () => new Date(source.now()),
     stream: (channel, chunk) => source.stream(channel, chunk),
+    emit: (name, data) => source.emit(name, data),
     random: () => outsideOfSteps("random", () => streams.here().random()),
     uuid: () => outsideOfSteps("uuid", () => streams.here().uuid()),
   };

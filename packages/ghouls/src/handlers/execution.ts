@@ -22,11 +22,7 @@ export function releasesOf(runtime: Runtime): ExecutionDeps["releases"] {
 }
 
 /** What the engine needs to carry runs in this process. */
-export function executionOf(
-  runtime: Runtime,
-  live: ExecutionDeps["live"],
-  releases: ExecutionDeps["releases"],
-): ExecutionDeps {
+export function executionOf(runtime: Runtime, releases: ExecutionDeps["releases"]): ExecutionDeps {
   const { ledger, queue, publisher, registry, codec, ids, faults, log, logWith, worker, settings, clock } =
     runtime;
   const { metrics } = runtime;
@@ -54,7 +50,7 @@ export function executionOf(
         runId,
         enqueueSeq: seq,
       }),
-    live,
+    live: runtime.live,
     clock,
     chance: Math.random,
     draining: drainSignal(),

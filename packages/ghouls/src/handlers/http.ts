@@ -1,11 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { GhoulsError, describeFailure, type wire, errorInLog } from "@ghouls/core";
-import { createAdmissionApp, createApiApp, createHttpApp, type FetchHandler } from "@ghouls/api";
+import {
+  createAdmissionApp,
+  createApiApp,
+  createEventsApp,
+  createHttpApp,
+  type FetchHandler,
+} from "@ghouls/api";
 import {
   createAdmission,
   createAttempts,
   createConsents,
   createControl,
+  createEvents,
   createIntegrity,
   createPauses,
   createReads,
@@ -14,11 +21,23 @@ import {
   type ReadinessCheck,
 } from "@ghouls/engine";
 import { LedgerError } from "@ghouls/ledger";
-import { handle, type LambdaContext as HonoContext, type LambdaEvent } from "hono/aws-lambda";
+import { handle, streamHandle, type LambdaContext as HonoContext, type LambdaEvent } from "hono/aws-lambda";
 import type { Config } from "../config.ts";
+import { drainSignal } from "./draining.ts";
+import type { LambdaContext } from "./lambda.ts";
 import { schemaOf } from "../digest/digest.ts";
 import { jsonLogger, writeToStdout } from "../logger.ts";
 import { once, openRuntime, type Runtime, type RuntimeOverrides } from "../runtime.ts";
+
+/** What Lambda calls where it streams: made by `awslambda.streamifyResponse`. */
+type StreamHandler = (event: unknown, responseStream: unknown, context: unknown) => Promise<unknown>;
+
+/** A stream that API Gateway gathers before it answers, in milliseconds: a long poll in another form. */
+const BUFFERED_STREAM_MS = 15_000;
+/** A stream of a server, in milliseconds: whoever reads it connects again, and is not told apart from one who comes new. */
+const SERVER_STREAM_MS = 600_000;
+/** What a stream leaves of its invocation, in milliseconds. */
+const STREAM_MARGIN_MS = 5_000;
 
 type HttpHandler = (event: LambdaEvent, context?: HonoContext) => Promise<unknown>;
 
@@ -29,13 +48,37 @@ export function createAdmissionHandler(config: Config, overrides: RuntimeOverrid
 
 /** The api function behind API Gateway: the routes that read. */
 export function createApiHandler(config: Config, overrides: RuntimeOverrides = {}): HttpHandler {
-  return onLambda(fetchOf(config, overrides, (runtime) => createApiApp(readParts(runtime))));
+  return onLambda(
+    fetchOf(config, overrides, (runtime) => createApiApp(readParts(runtime, BUFFERED_STREAM_MS))),
+  );
+}
+
+/**
+ * The events function behind its own URL, which streams (invoke mode RESPONSE_STREAM): the route that follows a run. A stream
+ * ends before the invocation does, and its reader connects again.
+ */
+export function createEventsHandler(config: Config, overrides: RuntimeOverrides = {}): StreamHandler {
+  // An environment has one invocation at a time.
+  let remainingMs = () => 0;
+  const fetchHandler = fetchOf(config, overrides, (runtime) =>
+    createEventsApp({
+      ...edgeOf(runtime),
+      ...eventParts(runtime, () => Math.max(0, remainingMs() - STREAM_MARGIN_MS)),
+    }),
+  );
+  const streamed = streamHandle({
+    fetch: (request: Request, { context }: { readonly context: LambdaContext }) => {
+      remainingMs = () => context.getRemainingTimeInMillis();
+      return fetchHandler(request);
+    },
+  } as unknown as Parameters<typeof streamHandle>[0]);
+  return streamed as unknown as StreamHandler;
 }
 
 /** Both as one fetch handler, for a server. */
 export function createFetch(config: Config, overrides: RuntimeOverrides = {}): FetchHandler {
   return fetchOf(config, overrides, (runtime) =>
-    createHttpApp({ ...admissionParts(runtime), ...readParts(runtime) }),
+    createHttpApp({ ...admissionParts(runtime), ...readParts(runtime, SERVER_STREAM_MS) }),
   );
 }
 
@@ -119,7 +162,7 @@ function reconcilerOf(runtime: Runtime) {
 }
 
 export function admissionOf(runtime: Runtime) {
-  const { ledger, queue, registry, announce, codec, ids, faults, log, config } = runtime;
+  const { ledger, queue, registry, announce, codec, ids, faults, log, config, open } = runtime;
   return createAdmission({
     ledger,
     queue,
@@ -129,14 +172,16 @@ export function admissionOf(runtime: Runtime) {
     ids,
     faults,
     log,
+    ...(open === undefined ? {} : { open }),
     route: config.route,
     queues: Object.keys(config.queues),
   });
 }
 
-function readParts(runtime: Runtime) {
+function readParts(runtime: Runtime, streamMs: number) {
   return {
     ...edgeOf(runtime),
+    ...eventParts(runtime, () => streamMs),
     reads: createReads(runtime),
     pauses: createPauses(runtime),
     integrity: createIntegrity(runtime),
@@ -145,6 +190,16 @@ function readParts(runtime: Runtime) {
     reconciler: reconcilerOf(runtime),
     workflows: () => workflowsOf(runtime),
     readiness: () => readinessOf(runtime),
+  };
+}
+
+function eventParts(runtime: Runtime, streamMs: () => number) {
+  const { ledger, events: store, clock, log } = runtime;
+  return {
+    events: createEvents({ ledger, store, clock, log }),
+    streamMs,
+    draining: drainSignal(),
+    clock,
   };
 }
 

@@ -19,7 +19,7 @@ export function createReconciler(
   return async (_event, context) => {
     const opened = await runtime();
     const { ledger, queue, deadLetters, hint, clock, publisher, codec, faults, metrics, log } = opened;
-    const { settings, delegation, ids, worker, retention } = opened;
+    const { settings, delegation, ids, worker, retention, closeChannel } = opened;
     const { decisionSources } = config;
     const report = await reconcileWhenDue({
       ledger,
@@ -38,6 +38,7 @@ export function createReconciler(
       ids,
       worker,
       retention,
+      closeChannel,
       hintPatienceMs: overrides.hintPatienceMs,
       pageSize: PAGE_SIZE,
       pageBudgetMs: PAGE_BUDGET_MS,

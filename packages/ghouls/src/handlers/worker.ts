@@ -1,4 +1,4 @@
-import { LiveRing, work } from "@ghouls/engine";
+import { work } from "@ghouls/engine";
 import { ENDLESS_MS, stepLimitMs } from "@ghouls/core";
 import type { Config } from "../config.ts";
 import { once, openRuntime, queueOfArn, type RuntimeOverrides } from "../runtime.ts";
@@ -19,7 +19,6 @@ export function createWorker(
     guardProcess(opened.log);
     return { ...opened, releases: releasesOf(opened) };
   });
-  const live = new LiveRing();
   return async (event, context) => {
     const opened = await runtime();
     const [first] = event.Records;
@@ -28,7 +27,7 @@ export function createWorker(
     await announced(opened);
     const settings = config.queues[queue];
     const endsByForce = !opened.environment.inspected && settings?.worker !== "process";
-    const outcomes = await work(event.Records, executionOf(opened, live, opened.releases), {
+    const outcomes = await work(event.Records, executionOf(opened, opened.releases), {
       queue,
       limitMs: stepLimitMs(settings),
       // On one machine a function stands for the process, whose host ends it only with itself, and records its end.

@@ -6,7 +6,7 @@ import { readEnvironment } from "../environment.ts";
 import { jsonLogger } from "../logger.ts";
 import type { WorkerEnds } from "../processes/worker-ends.ts";
 import { processClock } from "../runtime.ts";
-import { hintOf } from "../wake-hint.ts";
+import { hintOf } from "../events-table.ts";
 import type { WorkerReady } from "./order.ts";
 
 /** The ledger as a supervisor uses it: one connection, opened by the first end of a process. */

@@ -1,5 +1,4 @@
 import { GhoulsError } from "@ghouls/core";
-import { LiveRing } from "@ghouls/engine";
 import { drainSignal } from "../handlers/draining.ts";
 import { executionOf, releasesOf } from "../handlers/execution.ts";
 import { guardProcess } from "../handlers/left-behind.ts";
@@ -66,7 +65,7 @@ async function main(): Promise<void> {
   const begun = untilBegin(ending);
   tell(ready);
   await begun;
-  const execution = executionOf(runtime, new LiveRing(), releasesOf(runtime));
+  const execution = executionOf(runtime, releasesOf(runtime));
   const carrying = startCarrying(runtime, execution, queues, order.waitSeconds);
   await untilEnding(ending);
   runtime.log.info("this worker takes nothing more; it ends when its steps have ended");

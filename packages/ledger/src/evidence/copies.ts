@@ -5,7 +5,8 @@ import { writeStatement } from "../sql/statement.ts";
 /** A journal entry as it is kept for people: what a worker has written under a claim. */
 export interface StepCopy {
   readonly claim: Claim;
-  readonly ordinal: number;
+  /** Of the entry; null for what is no entry, such as an emitted event. */
+  readonly ordinal: number | null;
   /** The call, as people read it. */
   readonly call: string;
   readonly outcome: "ok" | "error";
@@ -36,7 +37,7 @@ select d.tenant_id, d.run_id, gen_random_uuid(), 'durable_best_effort', d.seq, d
 from copy
 join ghouls.deliveries d on d.tenant_id = copy.tenant_id and d.run_id = copy.run_id and d.seq = copy.seq and d.token = copy.token
 join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
-order by d.tenant_id, d.run_id, copy.ordinal
+order by d.tenant_id, d.run_id, copy.ordinal, copy.completed_at
 on conflict (tenant_id, run_id, ordinal) where class = 'durable_best_effort' do nothing
 returning ordinal`,
 );

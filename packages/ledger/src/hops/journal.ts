@@ -80,6 +80,45 @@ where j.tenant_id = $1 and j.run_id = $2 and j.ordinal > $3
 order by j.ordinal`,
 );
 
+const OUTLINE = readStatement(
+  "journal.outline",
+  `
+select j.ordinal, j.scope, j.kind, j.name, j.nth, j.outcome, j.tries, j.seq, j.started_at, j.completed_at
+from ghouls.journal j
+where j.tenant_id = $1 and j.run_id = $2 and j.ordinal > $3
+order by j.ordinal`,
+);
+
+/** A journal entry without its result, which may be long. */
+export type OutlinedEntry = Pick<
+  StoredEntry,
+  "ordinal" | "scope" | "kind" | "name" | "nth" | "outcome" | "tries" | "seq" | "startedAt" | "completedAt"
+>;
+
+/** What a run has journaled behind an ordinal, without results. */
+export async function readOutline(
+  executor: Executor,
+  key: { readonly tenantId: string; readonly runId: string },
+  after = 0,
+): Promise<OutlinedEntry[]> {
+  const found = await executor.run(OUTLINE, [key.tenantId, key.runId, after]);
+  return found.map((row) => {
+    const r = rows(row);
+    return {
+      ordinal: r.number("ordinal"),
+      scope: r.text("scope"),
+      kind: r.text("kind") as OutlinedEntry["kind"],
+      name: r.text("name"),
+      nth: r.number("nth"),
+      outcome: r.text("outcome") as OutlinedEntry["outcome"],
+      tries: r.number("tries"),
+      seq: r.number("seq"),
+      startedAt: r.date("started_at"),
+      completedAt: r.date("completed_at"),
+    };
+  });
+}
+
 /**
  * Keeps a finished call under the fence, at most once for its identity. Null where the claim is gone: then nothing was
  * written, and nothing may be written by this worker any more.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LiveRing } from "./live-ring.ts";
+import { LiveRing } from "./ring.ts";
 
 const event = (runId: string, number: number, chunk = "") => ({
   tenantId: "acme",

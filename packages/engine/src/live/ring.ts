@@ -63,6 +63,15 @@ export class LiveRing implements LiveStream {
     if (this.#ended.size > this.#bounds.endedRuns && first !== undefined) this.#forget(first);
   }
 
+  /** Only what is said is kept here. */
+  tell(): void {
+    // The ledger has what has happened, and whoever reads this asks it.
+  }
+
+  drain(): Promise<void> {
+    return Promise.resolve();
+  }
+
   /** What is kept of a run, the oldest first. */
   read(runId: string): readonly LiveEvent[] {
     return [...(this.#runs.get(runId)?.events ?? [])];
