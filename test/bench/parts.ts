@@ -16,6 +16,7 @@ import { ensureKeys } from "../../packages/local/src/keys.ts";
 import { openLog, type HostLog } from "../../packages/local/src/log.ts";
 import type { Owner } from "../../packages/local/src/owner.ts";
 import { startPostgres, type Postgres } from "../../packages/local/src/postgres.ts";
+import { openEvents } from "../../packages/local/src/events.ts";
 import { openQueues } from "../../packages/local/src/queues.ts";
 import { random } from "../../packages/local/src/secrets.ts";
 import { openSources } from "../../packages/local/src/sources.ts";
@@ -69,10 +70,18 @@ export async function startParts(
   const postgres = await openPostgres(dataDir, env, log, owner);
   const loaded = await loadConfig(CONFIG);
   const queues = await owner.own(openQueues({ env, dataDir, log, queues: Promise.resolve(loaded.queues) }));
+  const events = await owner.own(openEvents({ env, log }));
   const databaseUrl = postgres.urlFor(APPLICATION);
   // What is only for those who write workflows is not measured.
   const functionEnv = {
-    ...functionEnvironment(env, databaseUrl, loaded.databaseSchema, queues, join(dataDir, "releases")),
+    ...functionEnvironment(
+      env,
+      databaseUrl,
+      loaded.databaseSchema,
+      queues,
+      events,
+      join(dataDir, "releases"),
+    ),
     GHOULS_REPLAY_CHECK: "0",
   };
   const { submitter } = await keysIn(dataDir, postgres);

@@ -4,7 +4,7 @@ import type { EventService, Follower } from "@ghouls/engine";
 type Batches = readonly wire.EventBatch[];
 
 /** Gives what it was told to give, one answer after the other, and then nothing; an error is thrown. */
-export class FakeEvents implements EventService {
+class FakeEvents implements EventService {
   answers: (Batches | Error)[] = [];
   ended = false;
   /** How often what has come was asked for. */

@@ -1,4 +1,5 @@
 export { openDynamoEvents, type DynamoEvents, type DynamoEventsOptions } from "./dynamodb-events.ts";
+export { openEventsTable, type EventsTable } from "./events-table.ts";
 export { openDynamoHint, type DynamoHint, type DynamoHintOptions } from "./dynamodb-hint.ts";
 export { ensureQueues } from "./ensure-queue.ts";
 export type { QueueAddress, QueueSpec } from "./ensure-queue.ts";

@@ -317,7 +317,7 @@ describe("watch", () => {
       dueAt: AT,
     });
     const published = (publications: number) => ({ kind: "published", at: AT, enqueueSeq: 1, publications });
-    const claimed = { kind: "claimed", at: AT, enqueueSeq: 1, worker: "w1" };
+    const claimed = { kind: "claimed", at: AT, enqueueSeq: 1, worker: "w1", cause: "admitted" };
     const step = (ordinal: number) => ({
       kind: "step",
       call: "step",

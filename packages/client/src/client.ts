@@ -1,6 +1,10 @@
 import { isTerminalRun, wire } from "@ghouls/core";
 import { createTransport, pause, type CallOptions, type ClientOptions, type Transport } from "./transport.ts";
+import { follow, type FollowOptions } from "./follow.ts";
+import type { AttemptQuery, ConsentQuery, FaultQuery, PollOptions } from "./queries.ts";
+import { runOf, type Run } from "./run.ts";
 import { takeNew } from "./watch.ts";
+import type { InputOf, NamedWorkflows, OutputOf } from "./workflows.ts";
 
 export interface SubmitOptions extends CallOptions {
   /** Names this request for good: the same key and request give the same run. A random UUID where absent. */
@@ -16,36 +20,24 @@ export interface RunQuery extends CallOptions {
   readonly cursor?: string;
 }
 
-export interface ConsentQuery extends CallOptions {
-  readonly status?: wire.ConsentView["status"];
-  readonly runId?: string;
-  /** 1 to 200; 50 by default. */
-  readonly limit?: number;
-  readonly cursor?: string;
-}
+/** Beside the input: how the run is asked for. */
+export type StartOptions = SubmitOptions & Omit<wire.RunRequest, "workflow" | "input">;
 
-export interface AttemptQuery extends CallOptions {
-  readonly status?: wire.AttemptSummary["status"];
-  readonly runId?: string;
-  /** 1 to 200; 50 by default. */
-  readonly limit?: number;
-  readonly cursor?: string;
-}
-
-export interface FaultQuery extends CallOptions {
-  /** Only those that stand and nobody has acknowledged. */
-  readonly open?: boolean;
-  /** 1 to 200; 50 by default. */
-  readonly limit?: number;
-  readonly cursor?: string;
-}
-
-export interface PollOptions extends CallOptions {
-  /** Milliseconds between two reads; 1,000 by default. */
-  readonly pollMs?: number;
-}
-
-export interface GhoulsClient {
+/** A client of the HTTP API; with the workflows of a module as its type, starting one is typed by it. */
+export interface GhoulsClient<Workflows = Untyped> {
+  /**
+   * Asks for a run of a workflow by its name. Where no answer comes it asks again under the same key, as `submit`.
+   * `createClient<typeof workflows>(…)`, after `import type * as workflows from "./workflows/index.ts"`, knows names, inputs and outputs.
+   */
+  start<Name extends keyof NamedWorkflows<Workflows> & string>(
+    workflow: Name,
+    input: InputOf<NamedWorkflows<Workflows>[Name]>,
+    options?: StartOptions,
+  ): Promise<Run<OutputOf<NamedWorkflows<Workflows>[Name]>>>;
+  /** A run that is there; nothing is asked yet. */
+  run<Output = unknown>(runId: string): Run<Output>;
+  /** The batches of a run's events, in order, each once, until the run has ended. */
+  follow(runId: string, options?: FollowOptions): AsyncGenerator<wire.EventBatch, void, undefined>;
   /**
    * Asks for a run. Where no answer comes it asks again, a bounded number of times, under the same key, so that at most
    * one run is made.
@@ -136,10 +128,10 @@ export interface GhoulsClient {
  * A client of the HTTP API (design.md §6). Every answer is checked against the wire schemas.
  * Each call throws ProblemError for a refusal, UnreachableError where no answer came, and the reason of its signal.
  */
-export function createClient(options: ClientOptions): GhoulsClient {
+export function createClient<Workflows = Untyped>(options: ClientOptions): GhoulsClient<Workflows> {
   const call = createTransport(options);
   const sleep = options.sleep ?? pause;
-  const client: GhoulsClient = {
+  const client: GhoulsClient<Untyped> = {
     ...writes(call),
     ...reads(call),
     ...pauses(call),
@@ -147,6 +139,13 @@ export function createClient(options: ClientOptions): GhoulsClient {
     ...faults(call),
     ...waits(call),
     ...jobs(call),
+    start: async (workflow, input, { idempotencyKey, signal, ...request } = {}) => {
+      const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+      const admitted = await client.submit({ ...request, workflow, input }, { ...key, ...only(signal) });
+      return runOf(client, admitted.runId, admitted.created);
+    },
+    run: (runId) => runOf(client, runId, undefined),
+    follow: (runId, follows) => follow(options, call, runId, follows),
     async waitForRun(runId, { pollMs = 1_000, signal } = {}) {
       for (;;) {
         const run = await client.getRun(runId, only(signal));
@@ -164,8 +163,11 @@ export function createClient(options: ClientOptions): GhoulsClient {
       }
     },
   };
-  return client;
+  return client as unknown as GhoulsClient<Workflows>;
 }
+
+/** Any name, with anything. */
+type Untyped = Readonly<Record<string, { name: string; input: unknown; run(): Promise<unknown> }>>;
 
 const only = (signal: AbortSignal | undefined): CallOptions => (signal === undefined ? {} : { signal });
 

@@ -3,8 +3,13 @@ import { ProblemError, problemErrorOf, UnreachableError } from "./errors.ts";
 export interface ClientOptions {
   /** Where the API is, such as `http://127.0.0.1:4700`; a path before `/v1` is kept. */
   readonly baseUrl: string;
-  /** Bearer token. */
-  readonly token: string;
+  /** Bearer token, or what gives the one of the moment. */
+  readonly token: string | (() => string | Promise<string>);
+  /**
+   * Where events stream, such as the output `events` of the infrastructure, or the same address where a server streams itself.
+   * Where absent, `baseUrl` is asked again and again: an HTTP API of API Gateway does not stream.
+   */
+  readonly eventsUrl?: string;
   /** The global one where absent. */
   readonly fetch?: typeof fetch;
   /** Tries of one call in all, where no answer or a passing failure came; 5 by default. */
@@ -36,6 +41,7 @@ interface Call<T> {
 
 /** Statuses that pass: the server or what stands before it asks to come again. */
 const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+export const isPassing = (status: number): boolean => PASSING.has(status);
 /** The longest wait for one Retry-After, in milliseconds; where more is asked for, the caller is told at once. */
 const LONGEST_WAIT_MS = 30_000;
 const FIRST_WAIT_MS = 200;
@@ -64,7 +70,7 @@ export function createTransport(options: ClientOptions): Transport {
 function waitBefore(error: Error, count: number): number | undefined {
   const backoff = FIRST_WAIT_MS * 2 ** (count - 1);
   if (error instanceof UnreachableError) return backoff;
-  if (!(error instanceof ProblemError) || !PASSING.has(error.status)) return undefined;
+  if (!(error instanceof ProblemError) || !isPassing(error.status)) return undefined;
   const asked = (error.retryAfterSeconds ?? 0) * 1_000;
   return asked > LONGEST_WAIT_MS ? undefined : Math.max(asked, backoff);
 }
@@ -84,12 +90,66 @@ async function attempt<T>(options: ClientOptions, call: Call<T>): Promise<{ valu
   return parse(call.schema, response, text);
 }
 
+/** Silence on a stream after which it is taken for dead, in milliseconds: the server says something every 15 s. */
+const SILENCE_MS = 45_000;
+
+/**
+ * Opens a stream of events. What breaks off, or falls silent, rejects whoever reads it.
+ * @returns undefined where there is no stream any more: all was told
+ * @throws ProblemError for a refusal; UnreachableError where no answer came; the signal's reason
+ */
+export async function openStream(
+  options: ClientOptions,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<ReadableStream<Uint8Array> | undefined> {
+  const quiet = new AbortController();
+  let timer = setTimeout(() => quiet.abort(), options.timeoutMs ?? 30_000);
+  const heard = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => quiet.abort(), SILENCE_MS);
+  };
+  const url = options.eventsUrl ?? options.baseUrl;
+  const parts = { method: "GET", path, headers: { accept: "text/event-stream" } } as const;
+  try {
+    const signals = signal === undefined ? quiet.signal : AbortSignal.any([signal, quiet.signal]);
+    const response = await fetchFrom(url, options, parts, signals);
+    if (response.status === 204) return undefined;
+    if (!response.ok || response.body === null) throw problemErrorOf(response, await response.text());
+    heard();
+    const passing = new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        heard();
+        controller.enqueue(chunk);
+      },
+      flush: () => clearTimeout(timer),
+      cancel: () => clearTimeout(timer),
+    });
+    return response.body.pipeThrough(passing);
+  } catch (error) {
+    clearTimeout(timer);
+    signal?.throwIfAborted();
+    throw error instanceof ProblemError ? error : new UnreachableError(url, error);
+  }
+}
+
 function send(options: ClientOptions, call: Call<unknown>): Promise<Response> {
   const timeout = AbortSignal.timeout(options.timeoutMs ?? 30_000);
-  return (options.fetch ?? fetch)(`${options.baseUrl.replace(/\/+$/, "")}${call.path}`, {
+  const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
+  return fetchFrom(options.baseUrl, options, call, signal);
+}
+
+async function fetchFrom(
+  baseUrl: string,
+  options: ClientOptions,
+  call: Pick<Call<unknown>, "method" | "path" | "body" | "headers">,
+  signal: AbortSignal,
+): Promise<Response> {
+  const token = typeof options.token === "string" ? options.token : await options.token();
+  return (options.fetch ?? fetch)(`${baseUrl.replace(/\/+$/, "")}${call.path}`, {
     method: call.method,
     headers: {
-      authorization: `Bearer ${options.token}`,
+      authorization: `Bearer ${token}`,
       accept: "application/json",
       ...(call.body === undefined ? {} : { "content-type": "application/json" }),
       ...call.headers,
@@ -97,7 +157,7 @@ function send(options: ClientOptions, call: Call<unknown>): Promise<Response> {
     ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
     // A redirect would take the token elsewhere.
     redirect: "error",
-    signal: call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]),
+    signal,
   });
 }
 

@@ -224,8 +224,13 @@ export interface WorkflowContext<Resources extends object = NoResources, GrantNa
 export type OnWorkerLoss = "resume" | "fail";
 
 /** `Asked` is what is sent to be its input: before defaults and transformations of the schema. */
-export interface WorkflowDefinition<Input = unknown, Output = unknown, Asked = Input> {
-  readonly name: string;
+export interface WorkflowDefinition<
+  Input = unknown,
+  Output = unknown,
+  Asked = Input,
+  Name extends string = string,
+> {
+  readonly name: Name;
   readonly version: number;
   readonly onWorkerLoss: OnWorkerLoss;
   readonly queue: string | undefined;

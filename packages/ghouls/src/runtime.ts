@@ -91,6 +91,8 @@ export interface RuntimeOverrides {
   readonly faults?: FaultInjector;
   readonly write?: (line: string) => void;
   readonly clock?: Clock;
+  /** Fires when this process is about to end, where no signal of the system says so: streams end then. */
+  readonly draining?: AbortSignal;
   /** Milliseconds to go on trying to connect to the ledger; 10,000 where absent. */
   readonly connectPatienceMs?: number;
   /** Milliseconds that a call to the hint may take; about one second where absent, since it only saves a look. */

@@ -19,9 +19,10 @@ export interface WorkflowOptions<
   Output extends z.ZodType,
   Resources extends object = NoResources,
   GrantName extends string = never,
+  Name extends string = string,
 > {
   /** Stable: runs are pinned to name, version and digest. */
-  readonly name: string;
+  readonly name: Name;
   /** A whole number from 1. */
   readonly version: number;
   /** Has no default: "resume" says that steps may be repeated after a lost worker, "fail" ends the run. */
@@ -86,9 +87,10 @@ export function workflow<
   Output extends z.ZodType,
   Resources extends Readonly<Record<string, ResourceDefinition<GrantName>>> = NoResources,
   const GrantName extends string = never,
+  const Name extends string = string,
 >(
-  options: WorkflowOptions<Input, Output, Resources, GrantName>,
-): WorkflowDefinition<z.output<Input>, z.output<Output>, z.input<Input>> {
+  options: WorkflowOptions<Input, Output, Resources, GrantName, Name>,
+): WorkflowDefinition<z.output<Input>, z.output<Output>, z.input<Input>, Name> {
   const refuse = (message: string, fix: string) =>
     new GhoulsError("configuration_invalid", `workflow "${String(options.name)}": ${message}`, { fix });
   if (typeof options.name !== "string" || !NAME.test(options.name)) {

@@ -11,6 +11,8 @@ export interface ApiProcess {
   /** On loopback. */
   readonly port: number;
   readonly ended: Promise<ProcessEnd>;
+  /** Lets its streams end: whoever reads them comes again, and is sent to the process that follows. */
+  drain(): void;
   stop(): Promise<void>;
   kill(): void;
 }
@@ -38,6 +40,7 @@ export async function startApi(options: ApiOptions): Promise<ApiProcess> {
     pid: child.pid,
     port: Number(port),
     ended: child.ended,
+    drain: () => void child.send({ type: "drain" }),
     stop: async () => {
       await endChild(child, "SIGTERM", STOP_MS);
     },

@@ -1,4 +1,5 @@
 import type { Database } from "./database.ts";
+import type { Events } from "./events.ts";
 import type { Functions } from "./functions.ts";
 import type { Buckets } from "./buckets.ts";
 import type { HostLog } from "./log.ts";
@@ -22,6 +23,7 @@ export interface BoardOptions {
   readonly database: Database;
   readonly schema: string;
   readonly queues: Queues;
+  readonly events: Pick<Events, "processes" | "endpoint">;
   readonly services: Pick<Services, "processes">;
   readonly buckets: Buckets;
   readonly tokens: DevState["tokens"];
@@ -30,7 +32,7 @@ export interface BoardOptions {
 
 /** Writes `dev.json` whenever a process comes or goes, from the moment on at which the API answers. */
 export function createBoard(options: BoardOptions): Board {
-  const { file, database, schema, queues, services, buckets, tokens, log } = options;
+  const { file, database, schema, queues, events, services, buckets, tokens, log } = options;
   let current: Parameters<Board["update"]>[0] = {};
   return {
     update: async (change) => {
@@ -40,6 +42,7 @@ export function createBoard(options: BoardOptions): Board {
         { role: "host", pid: process.pid },
         ...database.processes,
         ...queues.processes,
+        ...events.processes,
         ...services.processes(),
         { role: "api", pid: current.api.pid },
         ...(current.functions ?? []),
@@ -54,6 +57,7 @@ export function createBoard(options: BoardOptions): Board {
         databaseSchema: schema,
         ...(migrationUrl === undefined ? {} : { migrationUrl }),
         ...(endpoint === undefined ? {} : { sqsUrl: endpoint }),
+        dynamodbUrl: events.endpoint,
         ...(buckets.s3Url === undefined ? {} : { s3Url: buckets.s3Url }),
         tokens,
         processes,

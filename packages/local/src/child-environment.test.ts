@@ -5,8 +5,8 @@ const dropped = {
   GHOULS_MIGRATION_DATABASE_URL: "m",
   GHOULS_WORKER_ID: "w",
   GHOULS_INSPECT: "1",
-  EVENTS_TABLE: "e",
 };
+const events = { table: "e", endpoint: "http://127.0.0.1:2" };
 const urls = { runs: "http://127.0.0.1:1/0/runs", "long-rites": "http://127.0.0.1:1/0/rites" };
 const deadLetterUrls = { "long-rites": "http://127.0.0.1:1/0/rites-dlq" };
 
@@ -20,6 +20,7 @@ test("functions find what the infrastructure would set, and not what is the host
       "postgres://x",
       "ghouls",
       { urls, deadLetterUrls, connection },
+      events,
       "/data/releases",
     ),
   ).toEqual({
@@ -29,6 +30,9 @@ test("functions find what the infrastructure would set, and not what is the host
     GHOULS_RELEASES: "/data/releases",
     GHOULS_REPLAY_CHECK: "1",
     AWS_REGION: "r",
+    EVENTS_TABLE: "e",
+    AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:2",
+    GHOULS_HINT: "0",
     AWS_ENDPOINT_URL: "http://127.0.0.1:1",
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
@@ -46,6 +50,7 @@ test("where the queues are AWS's, the user's own credentials stay; and so does a
       "d",
       "s",
       { urls: {}, deadLetterUrls: {}, connection: { region: "r" } },
+      events,
       "/data/releases",
     ),
   ).toEqual({
@@ -55,6 +60,9 @@ test("where the queues are AWS's, the user's own credentials stay; and so does a
     GHOULS_RELEASES: "s3://own/place",
     GHOULS_REPLAY_CHECK: "0",
     AWS_REGION: "r",
+    EVENTS_TABLE: "e",
+    AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:2",
+    GHOULS_HINT: "0",
   });
 });
 
@@ -67,6 +75,7 @@ test("a database of one's own keeps its driver; the embedded one has none, and n
       "d",
       "s",
       { urls: {}, deadLetterUrls: {}, connection: { region: "r" } },
+      events,
       "/data/releases",
     );
   const found = {
@@ -75,6 +84,9 @@ test("a database of one's own keeps its driver; the embedded one has none, and n
     GHOULS_RELEASES: "/data/releases",
     GHOULS_REPLAY_CHECK: "1",
     AWS_REGION: "r",
+    EVENTS_TABLE: "e",
+    AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:2",
+    GHOULS_HINT: "0",
   };
   expect(of({ ...secrets, ...way })).toEqual(found);
   expect(of({ ...secrets, ...way, DATABASE_URL: "own" })).toEqual({ ...way, ...found });

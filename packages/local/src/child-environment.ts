@@ -1,4 +1,5 @@
 import { deadLettersUrlVariable, queueUrlVariable } from "@ghouls/core";
+import type { Events } from "./events.ts";
 import type { Queues } from "./queues.ts";
 
 /** Not for functions: the migrator's URL is the host's alone, and the database's they get from the host. */
@@ -8,8 +9,6 @@ const HOST_ONLY = [
   "GHOULS_WORKER_ID",
   "GHOULS_INSPECT",
   "DATABASE_SECRET_ARN",
-  // No DynamoDB runs here, so no table is another's.
-  "EVENTS_TABLE",
 ];
 
 /** How a database of one's own is reached; the embedded one has a password and no WebSocket. */
@@ -24,6 +23,7 @@ export function functionEnvironment(
   databaseUrl: string,
   schema: string,
   queues: Pick<Queues, "urls" | "deadLetterUrls" | "connection">,
+  events: Pick<Events, "table" | "endpoint">,
   releases: string,
 ): NodeJS.ProcessEnv {
   const { region, endpoint, credentials } = queues.connection;
@@ -41,6 +41,10 @@ export function functionEnvironment(
     // Here workflows are written; who does not want it says 0.
     GHOULS_REPLAY_CHECK: env["GHOULS_REPLAY_CHECK"] ?? "1",
     AWS_REGION: region,
+    EVENTS_TABLE: events.table,
+    AWS_ENDPOINT_URL_DYNAMODB: events.endpoint,
+    // A reconciler on this machine never sleeps.
+    GHOULS_HINT: "0",
     ...(endpoint === undefined ? {} : { AWS_ENDPOINT_URL: endpoint }),
     ...(credentials === undefined
       ? {}

@@ -126,7 +126,7 @@ async function hostOptions(options: DevOptions, around: DevSurroundings): Promis
 
 /** The servers' own talk is in the log file only. */
 function showLog(line: string, err: Print): void {
-  if (!/^(postgres|sqs) \|/.test(line)) err(line);
+  if (!/^(postgres|sqs|dynamodb) \|/.test(line)) err(line);
 }
 
 async function once(

@@ -94,7 +94,17 @@ describe("the host", () => {
     expect(new URL(state.migrationUrl ?? "").username).toBe("ghouls_migrator");
     expect(statSync(join(dataDir, "keys.json")).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(join(dataDir, "keys.json"), "utf8"))).toEqual(state.tokens);
-    const roles = ["host", "postgres", "postgres-keeper", "sqs", "api", "worker", "worker", "reconciler"];
+    const roles = [
+      "host",
+      "postgres",
+      "postgres-keeper",
+      "sqs",
+      "dynamodb",
+      "api",
+      "worker",
+      "worker",
+      "reconciler",
+    ];
     expect(state.processes.map((entry) => entry.role)).toEqual(roles);
     expect(state.processes.every((entry) => isAlive(entry.pid))).toBe(true);
     const request = { headers: { authorization: `Bearer ${state.tokens.submitter}` } };

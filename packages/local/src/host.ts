@@ -121,7 +121,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   await endLeftServices(leftBehind);
   const onChange = (): void => void board?.update({});
   const stores = await startStores(options, log, owner, onChange);
-  const { config, code, database, queues, services, buckets } = stores;
+  const { config, code, database, queues, events, services, buckets } = stores;
   const ledger = await openHostLedger(options, database.url, config);
   const ends = createEndRecorder({
     ledger,
@@ -140,13 +140,14 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   const tokens = await makeKeys(options, database, config);
   await ledger.capacities.say(code.settings.capacities);
   const releases = join(options.dataDir, "releases");
-  const env = functionEnvironment(stores.env, database.url, config.databaseSchema, queues, releases);
+  const env = functionEnvironment(stores.env, database.url, config.databaseSchema, queues, events, releases);
   const stateFile = openStateFile(options.dataDir);
   const shown = createBoard({
     file: stateFile,
     database,
     schema: config.databaseSchema,
     queues,
+    events,
     services,
     buckets,
     tokens,
@@ -192,6 +193,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
       firstEnd([
         ["PostgreSQL", database.ended],
         ["the SQS server", queues.ended],
+        ["the DynamoDB server", events.ended],
       ]),
     ]),
     stop: () => owner.end(),

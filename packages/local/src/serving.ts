@@ -104,6 +104,7 @@ async function startBehind(gateway: Gateway, options: ServingOptions, first: Cod
   const { url } = gateway;
   const retire = async (one: Generation, answered: Promise<void>): Promise<void> => {
     one.functions.drain();
+    one.api.drain();
     const apiEnds = answered.then(() => one.api.stop());
     await Promise.all([one.functions.close(AS_LONG_AS_IT_TAKES_MS), apiEnds]);
     alive.delete(one);

@@ -36,6 +36,7 @@ const state = (pid: number): DevState => ({
   apiUrl: "http://127.0.0.1:1",
   databaseUrl: "postgres://x",
   databaseSchema: "ghouls",
+  dynamodbUrl: "http://127.0.0.1:2",
   tokens: { operator: "o", submitter: "s", decider: "d" },
   processes: [{ role: "worker", pid, worker: "runs-1", queue: "runs" }],
 });

@@ -24,9 +24,11 @@ export interface DevState {
   readonly migrationUrl?: string;
   /** Absent where the queues are not on this machine. */
   readonly sqsUrl?: string;
-  /** Keys of the ledger. */
+  /** Where the live channel is. */
+  readonly dynamodbUrl: string;
   /** Where the project's buckets are, if it has some on this machine. */
   readonly s3Url?: string;
+  /** Keys of the ledger. */
   readonly tokens: { readonly operator: string; readonly submitter: string; readonly decider: string };
   readonly processes: readonly ProcessEntry[];
   /** The code that runs. */

@@ -5,6 +5,7 @@ import type { Code } from "./code.ts";
 import { readFirstCode } from "./code.ts";
 import type { Database } from "./database.ts";
 import { openDatabase } from "./database.ts";
+import { openEvents, type Events } from "./events.ts";
 import type { HostLog, Print } from "./log.ts";
 import type { Owner } from "./owner.ts";
 import { allOrNothing } from "./owner.ts";
@@ -28,13 +29,14 @@ export interface Stores {
   readonly code: Code;
   readonly database: Database;
   readonly queues: Queues;
+  readonly events: Events;
   readonly services: Services;
   readonly buckets: Buckets;
   /** The user's environment, with where services and buckets are: what the configuration is evaluated in. */
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Configuration, database, queues and services, all at the same time; then the code, which may ask where they are. */
+/** Configuration, database, queues, events and services, all at the same time; then the code, which may ask where they are. */
 export async function startStores(
   options: StoresOptions,
   log: HostLog,
@@ -46,7 +48,12 @@ export async function startStores(
   const schema = loading.then((config) => config.databaseSchema);
   const queueSettings = loading.then((config) => config.queues);
   for (const promise of [schema, queueSettings]) promise.catch(() => undefined);
-  const [databasePlace, queuePlace, servicesPlace] = [owner.place(), owner.place(), owner.place()];
+  const [databasePlace, queuePlace, eventsPlace, servicesPlace] = [
+    owner.place(),
+    owner.place(),
+    owner.place(),
+    owner.place(),
+  ];
   const openingQueues = queuePlace.own(openQueues({ env, dataDir, log, queues: queueSettings }));
   const startingServices = loading.then(({ dev: { services } }) =>
     servicesPlace.own(startServices({ services, env, dataDir, log, onChange })),
@@ -60,13 +67,14 @@ export async function startStores(
     const given = { ...env, ...services.urls, ...buckets.variables };
     return { services, buckets, env: given, code: await readFirstCode(codeOf(options, given, log)) };
   });
-  const [config, coded, queues, database] = await allOrNothing([
+  const [config, coded, queues, events, database] = await allOrNothing([
     loading,
     coding,
     openingQueues,
+    eventsPlace.own(openEvents({ env, log })),
     databasePlace.own(openDatabase({ env, dataDir, log, print, ledger: parts.ledger, schema })),
   ] as const);
-  return { config, database, queues, ...coded };
+  return { config, database, queues, events, ...coded };
 }
 
 /** How the code of a configuration is read. */

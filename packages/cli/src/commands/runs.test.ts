@@ -20,7 +20,7 @@ const ENTRIES = [
   admitted,
   delivery,
   { kind: "published", at: AT, enqueueSeq: 1, publications: 2 },
-  { kind: "claimed", at: AT, enqueueSeq: 1, worker: "w1" },
+  { kind: "claimed", at: AT, enqueueSeq: 1, worker: "w1", cause: "admitted" },
   step,
   { kind: "worker_ended", at: AT, enqueueSeq: 1, worker: "w1", how: "timed out" },
   { kind: "settled", at: AT, enqueueSeq: 1, outcome: "done" },

@@ -78,7 +78,11 @@ export function createEventsHandler(config: Config, overrides: RuntimeOverrides 
 /** Both as one fetch handler, for a server. */
 export function createFetch(config: Config, overrides: RuntimeOverrides = {}): FetchHandler {
   return fetchOf(config, overrides, (runtime) =>
-    createHttpApp({ ...admissionParts(runtime), ...readParts(runtime, SERVER_STREAM_MS) }),
+    createHttpApp({
+      ...admissionParts(runtime),
+      ...readParts(runtime, SERVER_STREAM_MS),
+      ...(overrides.draining === undefined ? {} : { draining: overrides.draining }),
+    }),
   );
 }
 

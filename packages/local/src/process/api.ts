@@ -21,9 +21,13 @@ async function main(): Promise<void> {
   const [module = "", configPath = "", code] = process.argv.slice(2);
   leaveSignalsToHost();
   const overrides = await givenCode(code);
+  const draining = new AbortController();
+  process.on("message", (message: { readonly type?: string }) => {
+    if (message.type === "drain") draining.abort();
+  });
   const handlers = (await import(module)) as Handlers;
   const { config } = await handlers.loadConfig(configPath);
-  const fetch = handlers.createFetch(config, overrides);
+  const fetch = handlers.createFetch(config, { ...overrides, draining: draining.signal });
   const server = createAdaptorServer({ fetch }) as Server;
   process.once("SIGTERM", () => {
     server.close(() => process.exit(0));

@@ -1,0 +1,31 @@
+import type { wire } from "@ghouls/core";
+import type { CallOptions } from "./transport.ts";
+
+export interface ConsentQuery extends CallOptions {
+  readonly status?: wire.ConsentView["status"];
+  readonly runId?: string;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface AttemptQuery extends CallOptions {
+  readonly status?: wire.AttemptSummary["status"];
+  readonly runId?: string;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface FaultQuery extends CallOptions {
+  /** Only those that stand and nobody has acknowledged. */
+  readonly open?: boolean;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface PollOptions extends CallOptions {
+  /** Milliseconds between two reads; 1,000 by default. */
+  readonly pollMs?: number;
+}
