@@ -67,6 +67,7 @@ export function makeFunction(
     logging: { logGroup: references.fill(`\${function.${plan.id}.log.name}`) },
     ...(plan.reserved === null ? {} : { concurrency: { reserved: plan.reserved } }),
     ...(vpc === undefined || !plan.connects ? {} : { vpc }),
+    ...(plan.streams ? { streaming: true, url: { authorization: "none", cors: false } as const } : {}),
     dev: false,
     transform: {
       // What a component depends on does not reach the resources inside it.
@@ -86,6 +87,7 @@ export function makeFunction(
   });
   references.set(`function.${plan.id}.arn`, made.arn);
   references.set(`function.${plan.id}.name`, made.name);
+  if (plan.streams) references.set(`function.${plan.id}.url`, made.url);
   return made;
 }
 

@@ -69,6 +69,7 @@ export function ghouls(platform: Platform, options: GhoulsOptions): GhoulsOutput
   makeDashboard(components, plan, references);
   return {
     api: api.url,
+    events: references.fill(plan.events.url),
     table: table.name,
     queues: Object.fromEntries(queues.map(({ plan: { name }, queue }) => [name, queue.url])),
     connections: plan.connections.worst,

@@ -98,6 +98,8 @@ export interface GhoulsOptions {
 export interface GhoulsOutputs {
   /** Address of the HTTP API. */
   readonly api: unknown;
+  /** Where events stream: the client's `eventsUrl`. */
+  readonly events: unknown;
   /** Name of the events table. */
   readonly table: unknown;
   /** URL by queue. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, inject } from "vitest";
+import { createClient } from "@ghouls/client";
 import { createRoles, openLedger } from "@ghouls/ledger";
 import {
   down,
@@ -41,6 +42,8 @@ export interface Cloud {
     body?: unknown,
     token?: string,
   ): Promise<{ status: number; body: unknown }>;
+  /** The events of a run, by the URL of the function that streams. */
+  follow(url: string, runId: string): Promise<wire.RunEvent[]>;
   /** Where the role connects that owns the schema. */
   readonly migratorUrl: string;
   /** Waits until a run has this status. */
@@ -161,6 +164,14 @@ export function deployedCloud(environment: () => Readonly<Record<string, string>
         // Each question is a function's invocation.
         250,
       ),
+    follow: async (url, runId) => {
+      // The emulator takes the first part of the URL's host in a path, since nobody resolves the host.
+      const eventsUrl = `${endpoint}/_aws/lambda-url/${new URL(url).hostname.split(".")[0]}`;
+      const client = createClient({ baseUrl: stack.apiUrl, eventsUrl, token: TOKEN });
+      const events: wire.RunEvent[] = [];
+      for await (const event of client.run(runId).events()) events.push(event);
+      return events;
+    },
     lose: async (queue, runId) => {
       const made = stack.made.find(
         ({ type, keys }) => type.endsWith(":Queue") && keys["url"]?.includes(`${pascal(queue)}Queue`),

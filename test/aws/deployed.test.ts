@@ -44,7 +44,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
 
   test("every function, route, queue and alarm of the graph stands there", () => {
     const count = (type: string) => cloud.stack.made.filter((one) => one.type.endsWith(`:${type}`)).length;
-    // Admission, api, egress, three workers, reconciler, migrate and preflight.
+    // Admission, api, stream, egress, three workers, reconciler, migrate and preflight.
     expect({
       functions: count("Function"),
       routes: count("Route"),
@@ -55,15 +55,28 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       tables: count("Table"),
       alarms: count("MetricAlarm"),
     }).toEqual({
-      functions: 9,
-      routes: 33,
+      functions: 10,
+      routes: 34,
       queues: 6,
       mappings: 3,
       steps: 2,
       schedules: 1,
       tables: 1,
-      alarms: 27,
+      alarms: 29,
     });
+  });
+
+  test("a run is followed by the URL that streams, to its end", async () => {
+    const url = cloud.stack.made.find(({ type }) => type.endsWith(":FunctionUrl"))?.state["functionUrl"];
+    const { runId } = await cloud.submit("hello", { name: "Grace" });
+    await cloud.ended(runId, "DONE");
+    const events = await cloud.follow(url ?? "", runId);
+    expect(events.at(0)).toMatchObject({ kind: "admitted" });
+    expect(events.filter(({ kind }) => kind === "gap")).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ kind: "finished", status: "DONE" });
+    // The same by polls of the API, which does not stream.
+    const { status, body } = await cloud.ask("GET", `/v1/runs/${runId}/events`);
+    expect([status, (body as wire.EventPage).done]).toEqual([200, true]);
   });
 
   test("the deploy itself has migrated the database, and found nothing against it", async () => {

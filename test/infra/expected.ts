@@ -22,6 +22,9 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Streams of a function's own log group. */
 const log = (component: string) => `logs:CreateLogStream, logs:PutLogEvents on ${component}Log:*`;
 const HINT = "when ForAllValues:StringEquals dynamodb:LeadingKeys reconciler";
+const RUNS = "when ForAllValues:StringLike dynamodb:LeadingKeys run#*";
+const saysEvents = `dynamodb:BatchWriteItem, dynamodb:PutItem on GhoulsEventsTable ${RUNS}`;
+const followsEvents = `dynamodb:Query on GhoulsEventsTable ${RUNS}`;
 const lowersHint = `dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`;
 const consumes = (queue: string) =>
   `sqs:ChangeMessageVisibility, sqs:DeleteMessage, sqs:GetQueueAttributes, sqs:ReceiveMessage on ${queue}`;
@@ -34,11 +37,13 @@ const sendsToBoth = "sqs:SendMessage on GhoulsQueueRitesQueue, GhoulsQueueRunsQu
 
 /** What each function may do, by hand: a new permission is a decision, and is written here first. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
-  GhoulsAdmission: [sendsToBoth, lowersHint],
-  GhoulsApi: [],
+  GhoulsAdmission: [sendsToBoth, saysEvents, lowersHint],
+  GhoulsApi: [followsEvents],
+  GhoulsStream: [followsEvents],
   GhoulsWorkerRuns: [
     consumes("GhoulsQueueRunsQueue"),
     "sqs:SendMessage on GhoulsQueueRunsQueue",
+    saysEvents,
     readsReleases,
     missesReleases,
     lowersHint,
@@ -46,6 +51,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   GhoulsWorkerRites: [
     consumes("GhoulsQueueRitesQueue"),
     "sqs:SendMessage on GhoulsQueueRitesQueue",
+    saysEvents,
     readsReleases,
     missesReleases,
     lowersHint,
@@ -54,6 +60,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     sendsToBoth,
     // Arrival in a dead-letter queue is held against the ledger.
     "sqs:ChangeMessageVisibility, sqs:DeleteMessage, sqs:ReceiveMessage on GhoulsDeadLetterRitesQueue, GhoulsDeadLetterRunsQueue",
+    saysEvents,
     `dynamodb:GetItem, dynamodb:UpdateItem on GhoulsEventsTable ${HINT}`,
   ],
   GhoulsMigrate: [],
@@ -118,6 +125,7 @@ export function expectedOf(
     migrate: "GhoulsMigrate",
     preflight: "GhoulsPreflight",
     reconciler: "GhoulsReconciler",
+    streams: "GhoulsStream",
     releases: workflows,
     ...(services === undefined ? {} : { egress: { function: "GhoulsEgress", asking: ASKING } }),
     routes: ROUTES,

@@ -34,7 +34,7 @@ describe("the graph of a deployment", () => {
 
   it("has all functions built: nothing is left to SST's bundler", async () => {
     const builds = (await recorded("test")).rpc.filter(({ method }) => method === "Runtime.Build");
-    expect(builds).toHaveLength(8);
+    expect(builds).toHaveLength(9);
     for (const { args } of builds) {
       expect(args["bundle"]).toContain(".sst/ghouls-functions");
       // A link would seal what it stands for beside the code.

@@ -1,15 +1,10 @@
 import { isTerminalRun, wire } from "@ghouls/core";
 import { createTransport, pause, type CallOptions, type ClientOptions, type Transport } from "./transport.ts";
 import { follow, type FollowOptions } from "./follow.ts";
-import type { AttemptQuery, ConsentQuery, FaultQuery, PollOptions } from "./queries.ts";
+import type { AttemptQuery, ConsentQuery, FaultQuery, PollOptions, SubmitOptions } from "./queries.ts";
 import { runOf, type Run } from "./run.ts";
 import { takeNew } from "./watch.ts";
 import type { InputOf, NamedWorkflows, OutputOf } from "./workflows.ts";
-
-export interface SubmitOptions extends CallOptions {
-  /** Names this request for good: the same key and request give the same run. A random UUID where absent. */
-  readonly idempotencyKey?: string;
-}
 
 export interface RunQuery extends CallOptions {
   readonly status?: readonly wire.RunSummary["status"][];

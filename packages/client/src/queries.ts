@@ -1,6 +1,11 @@
 import type { wire } from "@ghouls/core";
 import type { CallOptions } from "./transport.ts";
 
+export interface SubmitOptions extends CallOptions {
+  /** Names this request for good: the same key and request give the same run. A random UUID where absent. */
+  readonly idempotencyKey?: string;
+}
+
 export interface ConsentQuery extends CallOptions {
   readonly status?: wire.ConsentView["status"];
   readonly runId?: string;

@@ -1,7 +1,6 @@
 import type { wire } from "@ghouls/core";
-import type { GhoulsClient, SubmitOptions } from "./client.ts";
 import type { FollowOptions } from "./follow.ts";
-import type { PollOptions } from "./queries.ts";
+import type { PollOptions, SubmitOptions } from "./queries.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** A run, as a client holds on to it: its id, and what may be asked of it. */
@@ -44,12 +43,17 @@ export class RunEndedError extends Error {
   }
 }
 
+/** What a run asks of its client. */
+interface Calls {
+  getRun(runId: string, options?: CallOptions): Promise<wire.RunView>;
+  waitForRun(runId: string, options?: PollOptions): Promise<wire.RunView>;
+  follow(runId: string, options?: FollowOptions): AsyncGenerator<wire.EventBatch, void, undefined>;
+  cancel(runId: string, reason: string, options?: CallOptions): Promise<wire.Cancelled>;
+  signal(runId: string, name: string, payload?: unknown, options?: SubmitOptions): Promise<wire.Signalled>;
+}
+
 /** A run of a client; nothing is asked for it. */
-export function runOf<Output>(
-  client: Pick<GhoulsClient, "getRun" | "waitForRun" | "cancel" | "signal" | "follow">,
-  id: string,
-  created: boolean | undefined,
-): Run<Output> {
+export function runOf<Output>(client: Calls, id: string, created: boolean | undefined): Run<Output> {
   return {
     id,
     created,

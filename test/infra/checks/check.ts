@@ -6,6 +6,8 @@ export interface Expected {
   readonly migrate: string;
   readonly preflight: string;
   readonly reconciler: string;
+  /** The one that has a URL of its own, and streams. */
+  readonly streams: string;
   /** Whether its configuration has workflows, so that a build has releases. */
   readonly releases: boolean;
   /** Where questions to services leave from, and which functions ask them. */

@@ -101,10 +101,23 @@ function servingResources(graph: Parameters<Check>[0], before: readonly string[]
   ];
 }
 
-/** Only our API calls functions by a right of their own; the scheduler and the deploy have roles for it. */
-export const callers: Check = (graph) => [
-  ...functionUrls(graph).map(({ name }) => `${name} lets callers past the API`),
+/**
+ * Only our API calls functions by a right of their own; the scheduler and the deploy have roles for it. One streams, which the
+ * API cannot: everybody may call it by its URL, and it asks for a token itself.
+ */
+export const callers: Check = (graph, { streams }) => [
+  ...functionUrls(graph).flatMap(({ name, inputs }) => {
+    const fn = functions(graph).find((one) => one.inputs.name === inputs.functionName);
+    if (fn === undefined || componentOf(fn) !== streams) return [`${name} lets callers past the API`];
+    const open = (inputs.cors?.allowOrigins ?? []).includes("*");
+    return [
+      ...(inputs.invokeMode === "RESPONSE_STREAM" ? [] : [`${name} does not stream`]),
+      ...(open ? [`${name} lets pages of any origin in`] : []),
+    ];
+  }),
+  ...(functionUrls(graph).length === 0 ? [`${streams} has no URL`] : []),
   ...invokePermissions(graph)
+    .filter(({ inputs }) => !isOfUrl(graph, inputs, streams))
     .filter(({ inputs: { principal, sourceArn = "" } }) => {
       const ours = apis(graph).some(
         ({ executionArn }) => executionArn !== "" && sourceArn.startsWith(`${executionArn}/`),
@@ -113,3 +126,16 @@ export const callers: Check = (graph) => [
     })
     .map(({ name, inputs }) => `${name} lets ${inputs.principal} in from ${inputs.sourceArn ?? "anywhere"}`),
 ];
+
+/** Whether it lets callers in by the URL of the function that streams, and by nothing else. */
+function isOfUrl(
+  graph: Parameters<Check>[0],
+  permission: ReturnType<typeof invokePermissions>[number]["inputs"],
+  streams: string,
+): boolean {
+  const fn = functions(graph).find((one) => one.inputs.name === permission.function);
+  const byUrl =
+    permission.action === "lambda:InvokeFunctionUrl" ||
+    (permission.action === "lambda:InvokeFunction" && permission.invokedViaFunctionUrl === true);
+  return fn !== undefined && componentOf(fn) === streams && byUrl;
+}

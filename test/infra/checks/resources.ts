@@ -99,11 +99,22 @@ export const objects = reader(
 );
 export const invokePermissions = reader(
   "aws:lambda/permission:Permission",
-  z.object({ function: z.string(), principal: z.string(), sourceArn: z.string().optional() }),
+  z.object({
+    function: z.string(),
+    principal: z.string(),
+    action: z.string(),
+    sourceArn: z.string().optional(),
+    invokedViaFunctionUrl: z.boolean().optional(),
+  }),
 );
 export const functionUrls = reader(
   "aws:lambda/functionUrl:FunctionUrl",
-  z.object({ authorizationType: z.string() }),
+  z.object({
+    functionName: z.string(),
+    authorizationType: z.string(),
+    invokeMode: z.string().optional(),
+    cors: z.object({ allowOrigins: z.array(z.string()).optional() }).nullish(),
+  }),
 );
 export const roles = reader(
   "aws:iam/role:Role",

@@ -114,4 +114,20 @@ export const FUNCTION_MUTATIONS: readonly Mutation[] = [
       authorizationType: "NONE",
     }),
   },
+  {
+    check: CALLERS,
+    what: "the one with a URL gathers what it says",
+    change: inputs("GhoulsStreamUrl", { invokeMode: "BUFFERED" }),
+  },
+  {
+    check: CALLERS,
+    what: "pages of any origin may follow runs",
+    change: inputs("GhoulsStreamUrl", { cors: { allowOrigins: ["*"] } }),
+  },
+  { check: CALLERS, what: "events stream nowhere", change: without("GhoulsStreamUrl") },
+  {
+    check: CALLERS,
+    what: "everybody may invoke the one with a URL past it",
+    change: inputs("GhoulsStreamInvokeFunction", { invokedViaFunctionUrl: false }),
+  },
 ];

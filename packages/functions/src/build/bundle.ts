@@ -21,6 +21,7 @@ export interface Parts extends BundledCode {
 const GROUPS: Readonly<Record<Entry, "http" | "ledger" | "releases" | "outward">> = {
   admission: "http",
   api: "http",
+  events: "http",
   reconciler: "ledger",
   migrate: "ledger",
   // These read where releases lie, and a worker runs what it finds there.

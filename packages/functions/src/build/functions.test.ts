@@ -23,6 +23,7 @@ describe("a build", () => {
     expect(first.functions.map(({ entry }) => entry)).toEqual([
       "admission",
       "api",
+      "events",
       "worker",
       "reconciler",
       "migrate",
@@ -84,6 +85,7 @@ describe("a build", () => {
       "admission",
       "api",
       "egress",
+      "events",
       "migrate",
       "preflight",
       "reconciler",
@@ -143,7 +145,7 @@ class B extends A { x = 1; }
 if (process.env["AWS_LAMBDA_FUNCTION_NAME"] !== undefined) new B();`,
       "ghouls.config.ts": `import "./fields.ts";\n${CONFIG}`,
     });
-    expect((await build(root)).functions).toHaveLength(7);
+    expect((await build(root)).functions).toHaveLength(8);
   });
 
   it("gives a CommonJS package what it knows of itself, and leaves the user's own names alone", async () => {
@@ -213,7 +215,7 @@ exports.text = require("node:fs").readFileSync(join(__dirname, "..", "res", "wor
         `export { optional } from "picky";\nexport default`,
       ),
     });
-    expect((await build(root)).functions).toHaveLength(7);
+    expect((await build(root)).functions).toHaveLength(8);
   });
 });
 

@@ -53,7 +53,7 @@ export function planConnections(
   const whileDeploying = environments * 2;
   const worst = whileDeploying * perEnvironment;
   if (worst > database.maxConnections) {
-    const reservable = left > UNRESERVED ? "reserve executions for admission and api, " : "";
+    const reservable = left > UNRESERVED ? "reserve executions for admission, api and stream, " : "";
     throw new GhoulsError(
       "configuration_invalid",
       `in the worst case the functions hold ${worst} connections, and database.maxConnections is ${database.maxConnections}`,

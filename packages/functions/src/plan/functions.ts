@@ -16,10 +16,12 @@ import {
   connects,
   consumes,
   entersVpc,
+  followsEvents,
   hint,
   readsDeadLetters,
   readsReleases,
   removesReleases,
+  saysEvents,
   sends,
   writesLog,
   type StatementPlan,
@@ -29,6 +31,7 @@ import {
 export const ENTRIES = [
   "admission",
   "api",
+  "events",
   "worker",
   "reconciler",
   "migrate",
@@ -46,6 +49,8 @@ export interface FunctionPlan {
   readonly architecture: "arm64";
   readonly timeoutSeconds: number;
   readonly memoryMb: number;
+  /** Whether it has a URL of its own, of everybody, on which it streams what it answers. */
+  readonly streams: boolean;
   /** Executions that are reserved for it; null where none are. */
   readonly reserved: number | null;
   /** Executions at the same time at most; null where only the account's limit ends them. */
@@ -62,6 +67,8 @@ export interface FunctionPlan {
 
 /** Below the limit of API Gateway's integrations, which is 30 s. Source: "Quotas for HTTP APIs". */
 const HTTP_TIMEOUT_SECONDS = 29;
+/** Of one stream: whoever reads it connects again, and a quiet one does not hold an environment for long. */
+const EVENTS_TIMEOUT_SECONDS = 300;
 /** Below the minute between two invocations, so that they do not overlap. */
 const RECONCILER_TIMEOUT_SECONDS = 50;
 const MIGRATE_TIMEOUT_SECONDS = 900;
@@ -100,6 +107,7 @@ export function planFunctions(parts: Parts): FunctionPlan[] {
   const planned = [
     httpFunction("admission", parts),
     httpFunction("api", parts),
+    eventsFunction(parts),
     // Before those that invoke it: they name it, and their code is switched after its own.
     ...(hasServices(parts) ? [egressFunction(parts)] : []),
     ...parts.queues.flatMap((queue) => workerFunction(queue, parts)),
@@ -126,9 +134,24 @@ function httpFunction(id: "admission" | "api", parts: Parts): FunctionPlan {
     timeoutSeconds: HTTP_TIMEOUT_SECONDS,
     memoryMb: options.memory.http,
     executions: null,
-    environment: id === "admission" ? { ...queueUrls(queues), ...table(parts) } : {},
-    statements: id === "admission" ? [sends(queues), ...(parts.hint ? [hint("lowers")] : [])] : [],
+    environment: { ...(id === "admission" ? queueUrls(queues) : {}), ...TABLE },
+    statements:
+      id === "admission"
+        ? [sends(queues), saysEvents, ...(parts.hint ? [hint("lowers")] : [])]
+        : [followsEvents],
   });
+}
+
+/** The one that streams, which API Gateway cannot: it has a URL of its own, and asks for a token as the API does. */
+function eventsFunction(parts: Parts): FunctionPlan {
+  const made = planned("stream", "events", parts, {
+    timeoutSeconds: EVENTS_TIMEOUT_SECONDS,
+    memoryMb: parts.options.memory.http,
+    executions: null,
+    environment: TABLE,
+    statements: [followsEvents],
+  });
+  return { ...made, streams: true };
 }
 
 function workerFunction(queue: QueuePlan, parts: Parts): FunctionPlan[] {
@@ -149,7 +172,7 @@ function worksOn(queue: QueuePlan, parts: Parts): Pick<FunctionPlan, "environmen
   return {
     environment: {
       ...queueUrls([queue]),
-      ...table(parts),
+      ...TABLE,
       ...releases(parts),
       ...delegation(parts),
       ...MEASURED,
@@ -157,6 +180,7 @@ function worksOn(queue: QueuePlan, parts: Parts): Pick<FunctionPlan, "environmen
     statements: [
       consumes(queue),
       sends([queue]),
+      saysEvents,
       ...readsReleases(parts.releases),
       ...(parts.hint ? [hint("lowers")] : []),
       ...(hasServices(parts) ? [asksServices] : []),
@@ -195,13 +219,14 @@ function reconcilerFunction(parts: Parts): FunctionPlan {
     environment: {
       ...queueUrls(parts.queues),
       ...deadLetterUrls(parts.queues),
-      ...table(parts),
+      ...TABLE,
       ...delegation(parts),
       ...MEASURED,
     },
     statements: [
       sends(parts.queues),
       readsDeadLetters(parts.queues),
+      saysEvents,
       ...(parts.hint ? [hint("keeps")] : []),
       ...(hasServices(parts) ? [asksServices] : []),
     ],
@@ -266,6 +291,7 @@ const FOR_ALL = {
   handler: "index.handler",
   runtime: "nodejs24.x",
   architecture: "arm64",
+  streams: false,
   afterPreflight: true,
 } as const;
 
@@ -329,6 +355,5 @@ function releases({ releases: { place } }: Parts): Record<string, string> {
   return { GHOULS_RELEASES: place };
 }
 
-function table({ hint: on }: Parts): Record<string, string> {
-  return on ? { EVENTS_TABLE: ref("table.name") } : {};
-}
+/** Of those that say or tell what happens. */
+const TABLE = { EVENTS_TABLE: ref("table.name") };

@@ -31,10 +31,7 @@ const functionOf = (id: string, options?: PlanOptionsInput, config?: Partial<Pla
 };
 const may = (id: string, options?: PlanOptionsInput, config?: Partial<PlannedConfig>) =>
   Object.fromEntries(
-    functionOf(id, options, config).statements.map(({ sid, actions, resources }) => [
-      sid,
-      { actions, resources },
-    ]),
+    functionOf(id, options, config).statements.map(({ sid, ...statement }) => [sid, statement]),
   );
 
 describe("a plan", () => {
@@ -86,6 +83,7 @@ describe("a plan", () => {
       "Connect",
       "Consume",
       "Publish",
+      "SayEvents",
       "ReadReleases",
       "MissReleases",
       "WakeHint",
@@ -111,6 +109,7 @@ describe("a plan", () => {
       "releases.bucket.name",
       "http.id",
       "http.url",
+      "function.stream.url",
       "vpc.subnets",
       "vpc.securityGroups",
       "database.application.secret.arn",
@@ -173,8 +172,24 @@ describe("a plan", () => {
 
 describe("what a function may do", () => {
   it("is no more than its part", () => {
-    expect(Object.keys(may("admission"))).toEqual(["WriteLog", "ReadSecret", "Publish", "WakeHint"]);
-    expect(Object.keys(may("api"))).toEqual(["WriteLog", "ReadSecret"]);
+    expect(Object.keys(may("admission"))).toEqual([
+      "WriteLog",
+      "ReadSecret",
+      "Publish",
+      "SayEvents",
+      "WakeHint",
+    ]);
+    for (const id of ["api", "stream"])
+      expect(Object.keys(may(id))).toEqual(["WriteLog", "ReadSecret", "FollowEvents"]);
+    expect(may("stream")["FollowEvents"]).toMatchObject({
+      actions: ["dynamodb:Query"],
+      conditions: [{ variable: "dynamodb:LeadingKeys", values: ["run#*"] }],
+    });
+    expect(
+      plan()
+        .functions.filter(({ streams }) => streams)
+        .map(({ id }) => id),
+    ).toEqual(["stream"]);
     expect(may("worker-runs")).toMatchObject({
       Consume: { resources: ["${queue.runs.arn}"] },
       Publish: { resources: ["${queue.runs.arn}"] },
@@ -216,7 +231,6 @@ describe("what a function may do", () => {
     const off = { reconciler: { hint: false } };
     for (const id of ["admission", "worker-runs", "reconciler"]) {
       expect(functionOf(id).environment).toHaveProperty("EVENTS_TABLE");
-      expect(functionOf(id, {}, off).environment).not.toHaveProperty("EVENTS_TABLE");
       expect(may(id, {}, off)).not.toHaveProperty("WakeHint");
     }
   });
@@ -341,7 +355,7 @@ describe("services", () => {
   it("hold no connection, whatever is reserved for them; the reservation is the account's all the same", () => {
     const limits = { concurrency: { account: 10 }, database: { maxConnections: 40 } };
     expect(plan(limits, SERVICES).connections).toEqual(plan(limits).connections);
-    const reserved = { admission: 5, api: 5 };
+    const reserved = { admission: 4, api: 4, stream: 4 };
     const without = plan({ concurrency: { account: 1_000, reserved } });
     const egress = { ...reserved, egress: 50 };
     expect(plan({ concurrency: { account: 1_000, reserved: egress } }, SERVICES).connections).toEqual(
@@ -372,17 +386,17 @@ describe("connections", () => {
   });
 
   it("of the HTTP functions end at their reservations", () => {
-    const reserved = { admission: 5, api: 5 };
+    const reserved = { admission: 4, api: 4, stream: 4 };
     const { connections } = plan({ concurrency: { account: 1_000, reserved } });
-    // 5 + 5, two workers of 2 each, two reconcilers, one migration, one preflight.
-    expect(connections).toMatchObject({ environments: 18, worst: 72 });
+    // 4 + 4 + 4, two workers of 2 each, two reconcilers, one migration, one preflight.
+    expect(connections).toMatchObject({ environments: 20, worst: 80 });
   });
 
   it("that would not fit refuse the deployment before anything is made", () => {
     const error = refused(() => plan({ concurrency: { account: 1_000 } }));
     expect(error).toMatchObject({ code: "configuration_invalid" });
     expect(error.message).toContain("4000 connections");
-    expect(error.fix).toMatch(/reserve executions for admission and api/);
+    expect(error.fix).toMatch(/reserve executions for admission, api and stream/);
     expect(() =>
       plan({ concurrency: { account: 1_000 }, database: { maxConnections: 4_000 } }),
     ).not.toThrow();

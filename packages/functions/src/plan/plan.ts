@@ -35,6 +35,8 @@ export interface DeploymentPlan {
   /** What `ghouls worker` needs for each queue that no function serves; nothing of it is made by the deployment. */
   readonly processes: readonly ProcessPlan[];
   readonly http: HttpPlan;
+  /** Where events stream. */
+  readonly events: { readonly function: "stream"; readonly url: Reference };
   readonly schedule: SchedulePlan;
   /** In this order: each only after the one before has succeeded. The last is the code of all other functions. */
   readonly deploy: readonly ["migrate", "preflight", "switch"];
@@ -105,6 +107,7 @@ export function planDeployment(config: PlannedConfig, given: PlanOptionsInput = 
     functions,
     processes: planProcesses(parts),
     http: { routes: routes(), throttle: options.throttle, payload: "2.0", url: ref("http.url") },
+    events: { function: "stream", url: ref("function.stream.url") },
     schedule: { function: "reconciler", expression: "rate(1 minute)", retries: 0 },
     deploy: ["migrate", "preflight", "switch"],
     network: network(options, functions),

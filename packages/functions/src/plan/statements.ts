@@ -52,6 +52,24 @@ export function readsDeadLetters(queues: readonly QueuePlan[]): StatementPlan {
   };
 }
 
+/** What runs say, by those that carry, publish or end them; nothing of it is read by them. */
+export const saysEvents: StatementPlan = ofEvents("SayEvents", [
+  "dynamodb:BatchWriteItem",
+  "dynamodb:PutItem",
+]);
+
+/** What runs have said, by those that tell it. */
+export const followsEvents: StatementPlan = ofEvents("FollowEvents", ["dynamodb:Query"]);
+
+function ofEvents(sid: string, actions: readonly string[]): StatementPlan {
+  return {
+    sid,
+    actions,
+    resources: [ref("table.arn")],
+    conditions: [{ test: "ForAllValues:StringLike", variable: "dynamodb:LeadingKeys", values: ["run#*"] }],
+  };
+}
+
 /** The one item of the table that says when the reconciler must look; "lowers" never reads it. */
 export function hint(what: "lowers" | "keeps"): StatementPlan {
   return {

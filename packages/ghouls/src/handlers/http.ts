@@ -58,6 +58,9 @@ export function createApiHandler(config: Config, overrides: RuntimeOverrides = {
  * ends before the invocation does, and its reader connects again.
  */
 export function createEventsHandler(config: Config, overrides: RuntimeOverrides = {}): StreamHandler {
+  // Other libraries make the object where it is not there.
+  const { awslambda } = globalThis as { readonly awslambda?: { readonly streamifyResponse?: unknown } };
+  if (typeof awslambda?.streamifyResponse !== "function") return notStreaming;
   // An environment has one invocation at a time.
   let remainingMs = () => 0;
   const fetchHandler = fetchOf(config, overrides, (runtime) =>
@@ -73,6 +76,15 @@ export function createEventsHandler(config: Config, overrides: RuntimeOverrides 
     },
   } as unknown as Parameters<typeof streamHandle>[0]);
   return streamed as unknown as StreamHandler;
+}
+
+/** Where nothing streams, such as on a server, `createFetch` follows runs as well. */
+function notStreaming(): Promise<never> {
+  return Promise.reject(
+    new GhoulsError("configuration_invalid", "the events function was invoked where Lambda does not stream", {
+      fix: "Give it a function URL with the invoke mode RESPONSE_STREAM, or serve `createFetch(config)`.",
+    }),
+  );
 }
 
 /** Both as one fetch handler, for a server. */

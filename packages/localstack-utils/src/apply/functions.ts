@@ -68,7 +68,9 @@ export const permission: Applier = {
         StatementId: keys.statement,
         Action: inputs.text("action"),
         Principal: inputs.text("principal"),
-        SourceArn: inputs.text("sourceArn"),
+        SourceArn: inputs.textOrNone("sourceArn"),
+        FunctionUrlAuthType: inputs.textOrNone("functionUrlAuthType") as "NONE" | undefined,
+        ...(inputs.flag("invokedViaFunctionUrl") ? { InvokedViaFunctionUrl: true } : {}),
       });
     }
     return { keys, state: {} };
@@ -77,6 +79,24 @@ export const permission: Applier = {
     removed(
       lambda.removePermission({ FunctionName: keys["name"] ?? "", StatementId: keys["statement"] ?? "" }),
     ),
+};
+
+export const functionUrl: Applier = {
+  apply: async ({ clients: { lambda }, inputs, earlier }) => {
+    const name = inputs.text("functionName");
+    const settings = {
+      FunctionName: name,
+      AuthType: inputs.text("authorizationType") as "NONE" | "AWS_IAM",
+      InvokeMode: inputs.text("invokeMode") as "BUFFERED" | "RESPONSE_STREAM",
+    };
+    const { FunctionUrl = "" } =
+      earlier === undefined
+        ? await lambda.createFunctionUrlConfig(settings)
+        : await lambda.updateFunctionUrlConfig(settings);
+    return { keys: { name }, state: { functionUrl: FunctionUrl } };
+  },
+  remove: ({ keys }, { lambda }) =>
+    removed(lambda.deleteFunctionUrlConfig({ FunctionName: keys["name"] ?? "" })),
 };
 
 export const eventSourceMapping: Applier = {

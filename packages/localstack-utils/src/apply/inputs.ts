@@ -16,6 +16,16 @@ export class Inputs {
     throw this.#wrong(name, "text");
   }
 
+  /** Undefined where it is not there. */
+  textOrNone(name: string): string | undefined {
+    return this.#values[name] === undefined ? undefined : this.text(name);
+  }
+
+  /** Whether something that may be left out is said. */
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
   /** A document, which a program gives as text or as the value that the text says. */
   document(name: string): string {
     const value = this.#values[name];

@@ -1,5 +1,5 @@
 import type { Applier } from "./applier.ts";
-import { eventSourceMapping, invocation, lambdaFunction, permission } from "./functions.ts";
+import { eventSourceMapping, functionUrl, invocation, lambdaFunction, permission } from "./functions.ts";
 import { bucket, bucketPolicy, object } from "./buckets.ts";
 import { api, integration, route, stage } from "./http.ts";
 import { logGroup } from "./logs.ts";
@@ -23,6 +23,7 @@ export const APPLIERS: Readonly<Record<string, Applier>> = {
   "aws:lambda/function:Function": lambdaFunction,
   "aws:lambda/invocation:Invocation": invocation,
   "aws:lambda/permission:Permission": permission,
+  "aws:lambda/functionUrl:FunctionUrl": functionUrl,
   "aws:lambda/eventSourceMapping:EventSourceMapping": eventSourceMapping,
   "aws:apigatewayv2/api:Api": api,
   "aws:apigatewayv2/integration:Integration": integration,
