@@ -43,6 +43,8 @@ interface Said {
   last: number;
   waiting: Numbered[];
   waitingBytes: number;
+  /** Events of the record that is being written. */
+  onItsWay: number;
   chunkBytes: number;
   lost: number;
   why: string | undefined;
@@ -96,7 +98,10 @@ export class LiveChannel implements LiveStream {
     said.closing = "given up";
     clearTimeout(said.timer);
     this.#said.delete(keyOf(hop));
-    if (!inTime) this.#lose(said, said.waiting.length, "no answer in time");
+    if (!inTime) {
+      this.#lose(said, said.waiting.length + said.onItsWay, "no answer in time");
+      this.#silentUntil = this.#options.clock.monotonicMs() + SILENCE_MS;
+    }
     // A process that is frozen and comes back to life must not go on here.
     said.waiting = [];
     if (said.lost === 0) return;
@@ -116,6 +121,7 @@ export class LiveChannel implements LiveStream {
       last: 0,
       waiting: [],
       waitingBytes: 0,
+      onItsWay: 0,
       chunkBytes: 0,
       lost: 0,
       why: undefined,
@@ -157,7 +163,9 @@ export class LiveChannel implements LiveStream {
   async #writeNext(said: Said): Promise<void> {
     do {
       const { record, count } = this.#take(said);
+      said.onItsWay = count;
       if (record !== undefined && !(await this.#put(said, record))) said.lost += count;
+      said.onItsWay = 0;
       // Half a record can wait for more; a whole one is overdue.
     } while (said.waitingBytes > RECORD_BYTES && said.closing !== "given up");
   }
