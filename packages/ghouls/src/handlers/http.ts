@@ -29,8 +29,8 @@ import { schemaOf } from "../digest/digest.ts";
 import { jsonLogger, writeToStdout } from "../logger.ts";
 import { once, openRuntime, type Runtime, type RuntimeOverrides } from "../runtime.ts";
 
-/** What Lambda calls where it streams: made by `awslambda.streamifyResponse`. */
-type StreamHandler = (event: unknown, responseStream: unknown, context: unknown) => Promise<unknown>;
+/** What Lambda calls where it streams is made by `awslambda.streamifyResponse`, and nobody else's to call. */
+type StreamHandler = HttpHandler | ((...parts: never) => Promise<unknown>);
 
 /** A stream that API Gateway gathers before it answers, in milliseconds: a long poll in another form. */
 const BUFFERED_STREAM_MS = 15_000;
@@ -58,9 +58,15 @@ export function createApiHandler(config: Config, overrides: RuntimeOverrides = {
  * ends before the invocation does, and its reader connects again.
  */
 export function createEventsHandler(config: Config, overrides: RuntimeOverrides = {}): StreamHandler {
-  // Other libraries make the object where it is not there.
+  // Where the runtime does not stream, it gathers. Other libraries make the object where it is not there.
   const { awslambda } = globalThis as { readonly awslambda?: { readonly streamifyResponse?: unknown } };
-  if (typeof awslambda?.streamifyResponse !== "function") return notStreaming;
+  if (typeof awslambda?.streamifyResponse !== "function") {
+    const parts = (runtime: Runtime) => ({
+      ...edgeOf(runtime),
+      ...eventParts(runtime, () => BUFFERED_STREAM_MS),
+    });
+    return onLambda(fetchOf(config, overrides, (runtime) => createEventsApp(parts(runtime))));
+  }
   // An environment has one invocation at a time.
   let remainingMs = () => 0;
   const fetchHandler = fetchOf(config, overrides, (runtime) =>
@@ -76,15 +82,6 @@ export function createEventsHandler(config: Config, overrides: RuntimeOverrides 
     },
   } as unknown as Parameters<typeof streamHandle>[0]);
   return streamed as unknown as StreamHandler;
-}
-
-/** Where nothing streams, such as on a server, `createFetch` follows runs as well. */
-function notStreaming(): Promise<never> {
-  return Promise.reject(
-    new GhoulsError("configuration_invalid", "the events function was invoked where Lambda does not stream", {
-      fix: "Give it a function URL with the invoke mode RESPONSE_STREAM, or serve `createFetch(config)`.",
-    }),
-  );
 }
 
 /** Both as one fetch handler, for a server. */

