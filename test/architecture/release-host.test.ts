@@ -20,6 +20,7 @@ const OF_OTHERS = [
   "digestBasis",
   "digestManifest",
   "importRelease",
+  "jwks",
   "loadConfig",
   "modulesOf",
   "openReleaseStore",

@@ -84,6 +84,13 @@ const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = {
     fix: "Send it again later.",
     retryAfterSeconds: 5,
   },
+  identity_unavailable: {
+    status: 503,
+    title: "Identity provider unavailable",
+    detail: "Nobody can say just now whether the token is one of the identity provider.",
+    fix: "Ask again later, or use a key of `ghouls keys create`.",
+    retryAfterSeconds: 5,
+  },
   internal: INTERNAL,
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
   method_not_allowed: { status: 405, title: "Method not allowed" },

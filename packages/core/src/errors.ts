@@ -36,6 +36,7 @@ export const ERROR_CODES = [
   "outcome_unknown",
   "queue_unavailable",
   "codec_unavailable",
+  "identity_unavailable",
   "internal",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -75,6 +75,7 @@ export { createPublisher, type MakeBundles } from "./handlers/publisher.ts";
 export { createReconciler } from "./handlers/reconciler.ts";
 export { createWorker } from "./handlers/worker.ts";
 export { httpDecisionSource, type HttpDecisionSourceOptions } from "./http-decision-source.ts";
+export { jwks, type JwksOptions } from "./jwks.ts";
 export { loadConfig, type LoadedConfig } from "./load-config.ts";
 export { HOST_MODULE, importRelease } from "./releases/module.ts";
 export { publishReleases, removeReleases, type CleanUp, type ReleasePlaces } from "./releases/publishing.ts";
