@@ -436,6 +436,13 @@ create table ghouls.journal ( -- r, owner migrator
   completed_at timestamp with time zone not null,
   stored_for uuid
 );
+create table ghouls.labels ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  key text not null,
+  value text not null,
+  created_at timestamp with time zone not null
+);
 create table ghouls.migrations ( -- r, owner migrator
   number integer not null,
   name text not null,
@@ -786,6 +793,10 @@ alter table ghouls.journal add constraint journal_outcome_check CHECK ((outcome 
 alter table ghouls.journal add constraint journal_pkey PRIMARY KEY (tenant_id, run_id, ordinal);
 alter table ghouls.journal add constraint journal_result CHECK (((result_text IS NULL) OR (result_digest IS NOT NULL)));
 alter table ghouls.journal add constraint journal_tenant_id_run_id_seq_fkey FOREIGN KEY (tenant_id, run_id, seq) REFERENCES ghouls.deliveries(tenant_id, run_id, seq);
+alter table ghouls.labels add constraint labels_key_check CHECK ((key ~ '^[a-z0-9][a-z0-9._/-]{0,62}$'::text));
+alter table ghouls.labels add constraint labels_pkey PRIMARY KEY (tenant_id, run_id, key);
+alter table ghouls.labels add constraint labels_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
+alter table ghouls.labels add constraint labels_value_check CHECK ((char_length(value) <= 200));
 alter table ghouls.migrations add constraint migrations_pkey PRIMARY KEY (number);
 alter table ghouls.passes add constraint passes_cursor CHECK ((num_nulls(cursor_micros, cursor_owner) <> 1));
 alter table ghouls.passes add constraint passes_pkey PRIMARY KEY (pass);
@@ -930,6 +941,8 @@ CREATE UNIQUE INDEX intents_one_open ON ghouls.intents USING btree (tenant_id, r
 CREATE UNIQUE INDEX intents_pkey ON ghouls.intents USING btree (tenant_id, run_id, epoch, scope, kind, name, nth, number);
 CREATE UNIQUE INDEX journal_call ON ghouls.journal USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX journal_pkey ON ghouls.journal USING btree (tenant_id, run_id, ordinal);
+CREATE INDEX labels_newest ON ghouls.labels USING btree (tenant_id, key, value, created_at DESC, run_id DESC);
+CREATE UNIQUE INDEX labels_pkey ON ghouls.labels USING btree (tenant_id, run_id, key);
 CREATE UNIQUE INDEX migrations_pkey ON ghouls.migrations USING btree (number);
 CREATE UNIQUE INDEX passes_pkey ON ghouls.passes USING btree (pass);
 CREATE UNIQUE INDEX pauses_one_set ON ghouls.pauses USING btree (COALESCE(tenant_id, ''::text), COALESCE(workflow, ''::text)) WHERE (lifted_at IS NULL);
@@ -1392,6 +1405,7 @@ comment on table ghouls.evidence is 'Copies of steps, and what came from a worke
 comment on table ghouls.grants is 'A row stays when its grant has ended, and tells who made and who revoked it. The application only reads it.';
 comment on table ghouls.integrity_faults is 'Contradictions that were found. A row stays, and tells who acknowledged it or when it was gone; one that comes back is another row.';
 comment on table ghouls.intents is 'An effect that happens once: committed before its call. Without an outcome nobody knows.';
+comment on table ghouls.labels is 'Labels of runs, as they were asked for; they never change. created_at is that of the run, so that a page by label needs one index.';
 comment on table ghouls.passes is 'How far each pass has come, and what its last turn did. Belongs to the deployment, so it has no tenant.';
 comment on table ghouls.pauses is 'What no worker takes up, beside single runs. A row stays when it has been lifted, and tells who set and who lifted it.';
 comment on table ghouls.releases is 'Code that a worker may load for runs that are pinned to it. Belongs to the deployment, so it has no tenant. A row stays when its bundle is removed.';
@@ -1502,6 +1516,7 @@ grant select on table grants to application;
 grant insert, select on table integrity_faults to application;
 grant insert, select, update on table intents to application;
 grant insert, select on table journal to application;
+grant insert, select on table labels to application;
 grant select on table migrations to application;
 grant insert, select, update on table passes to application;
 grant insert, select on table pauses to application;

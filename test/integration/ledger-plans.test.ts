@@ -63,6 +63,13 @@ beforeAll(async () => {
   await db.admin(
     `update ghouls.runs set attention_reason = 'x', attention_at = ghouls.clock() where idempotency_key = 'key-29999'`,
   );
+  await db.admin(
+    `insert into ghouls.labels (tenant_id, run_id, key, value, created_at)
+     select run.tenant_id, run.run_id, 'team', 'payments', run.created_at from ghouls.runs run
+     union all
+     select run.tenant_id, run.run_id, 'customer', '17', run.created_at from ghouls.runs run where run.idempotency_key = 'key-15000'`,
+  );
+  await db.admin("analyze ghouls.labels");
   known = await db.admin("select run_id, idempotency_key from ghouls.runs where idempotency_key = any($1)", [
     Array.from({ length: 10 }, (_, index) => `key-${index * 4_000 + 1}`),
   ]);
@@ -122,6 +129,33 @@ const later = (limit: number, ...filter: PlanValue[]) => [
   limit,
   ...filter,
 ];
+/** A page of runs with all that its filter may say. */
+const filtered = (
+  page: readonly PlanValue[],
+  {
+    status = null,
+    workflow = null,
+    parent = null,
+    attention = false,
+    labels = [],
+  }: {
+    readonly status?: string[] | null;
+    readonly workflow?: string | null;
+    readonly parent?: string | null;
+    readonly attention?: boolean;
+    readonly labels?: readonly (readonly [string, string])[];
+  } = {},
+): PlanValue[] => [
+  ...page,
+  BETWEEN[1],
+  BETWEEN[0],
+  status,
+  workflow,
+  parent,
+  attention,
+  labels.map(([key]) => key),
+  labels.map(([, value]) => value),
+];
 const claimOf = (run: MadeRun) => [run.tenantId, run.runId, run.seq, run.token];
 const firstId = () => known[0]?.run_id ?? "";
 const ids = () => known.map((run) => run.run_id);
@@ -142,6 +176,24 @@ const cases: readonly Case[] = [
       const one = ["acme", randomUUID(), "new-key", "r", "hello", 1, "hello@1", "runs", 5, "", "user:ada"];
       const arrays = [...one, "[]", "1", "d", 1_000, false, 1_000].map((value) => [value]);
       return ["2000", ...arrays, 15, ["resume"], [1_000], ["2030-01-01T00:00:00Z"], 900];
+    },
+  },
+  {
+    name: "runs.admit-labeled",
+    rows: 10,
+    values: () => {
+      const one = ["acme", randomUUID(), "new-key", "r", "hello", 1, "hello@1", "runs", 5, "", "user:ada"];
+      const arrays = [...one, "[]", "1", "d", 1_000, false, 1_000].map((value) => [value]);
+      return [
+        "2000",
+        ...arrays,
+        15,
+        ["resume"],
+        [1_000],
+        ["2030-01-01T00:00:00Z"],
+        900,
+        ['{"team":"payments"}'],
+      ];
     },
   },
   {
@@ -311,46 +363,129 @@ const cases: readonly Case[] = [
   { name: "grants.by-id", rows: 1, values: () => ["grant-7000"] },
   { name: "deliveries.given-back-before", rows: 1, values: () => ["acme", firstId(), 2, 10] },
   { name: "keys.mark-used", rows: 1, values: () => ["tenant-0", "key-7000"] },
-  { name: "runs.page-all", when: ", first,", rows: 102, values: () => first(51) },
-  { name: "runs.page-all", when: ", later,", rows: 102, values: () => later(51) },
-  { name: "runs.page-status", when: ", of a common status,", rows: 102, values: () => first(51, ["DONE"]) },
-  { name: "runs.page-status", when: ", later,", rows: 102, values: () => later(51, ["DONE"]) },
-  { name: "runs.page-status", when: ", of a rare status,", rows: 102, values: () => first(51, ["RUNNING"]) },
-  { name: "runs.page-status", when: ", of an absent one,", rows: 102, values: () => first(51, ["FAILING"]) },
+  { name: "runs.page-all", when: ", first,", rows: 102, values: () => filtered(first(51)) },
+  { name: "runs.page-all", when: ", later,", rows: 102, values: () => filtered(later(51)) },
+  {
+    name: "runs.page-status",
+    when: ", of a common status,",
+    rows: 102,
+    values: () => filtered(first(51), { status: ["DONE"] }),
+  },
+  {
+    name: "runs.page-status",
+    when: ", later,",
+    rows: 102,
+    values: () => filtered(later(51), { status: ["DONE"] }),
+  },
+  {
+    name: "runs.page-status",
+    when: ", of a rare status,",
+    rows: 102,
+    values: () => filtered(first(51), { status: ["RUNNING"] }),
+  },
+  {
+    name: "runs.page-status",
+    when: ", of an absent one,",
+    rows: 102,
+    values: () => filtered(first(51), { status: ["FAILING"] }),
+  },
   {
     name: "runs.page-status",
     when: ", of every status,",
     rows: 14 * 102,
     values: () =>
-      first(51, ["QUEUED", "RUNNING", "AWAITING_HARDWARE", "AWAITING_SIGNAL", "DONE", "FAILED", "CANCELLED"]),
+      filtered(first(51), {
+        status: ["QUEUED", "RUNNING", "AWAITING_HARDWARE", "AWAITING_SIGNAL", "DONE", "FAILED", "CANCELLED"],
+      }),
   },
-  { name: "runs.page-workflow", when: ", common,", rows: 102, values: () => first(51, "hello") },
-  { name: "runs.page-workflow", when: ", rare,", rows: 102, values: () => first(51, "rare") },
-  { name: "runs.page-workflow", when: ", absent,", rows: 102, values: () => first(51, "none") },
+  {
+    name: "runs.page-workflow",
+    when: ", common,",
+    rows: 102,
+    values: () => filtered(first(51), { workflow: "hello" }),
+  },
+  {
+    name: "runs.page-workflow",
+    when: ", rare,",
+    rows: 102,
+    values: () => filtered(first(51), { workflow: "rare" }),
+  },
+  {
+    name: "runs.page-workflow",
+    when: ", absent,",
+    rows: 102,
+    values: () => filtered(first(51), { workflow: "none" }),
+  },
   {
     name: "runs.page-status-workflow",
     when: ", common,",
     rows: 102,
-    values: () => first(51, ["DONE"], "hello"),
+    values: () => filtered(first(51), { status: ["DONE"], workflow: "hello" }),
   },
-  { name: "runs.matching", rows: 204, values: () => [...first(101), OPEN, ...BETWEEN, null, false] },
+  { name: "runs.matching", rows: 204, values: () => [...first(101), OPEN, ...BETWEEN, null, false, [], []] },
   {
     name: "runs.matching",
     when: "half way",
     rows: 204,
-    values: () => [...later(101), OPEN, ...BETWEEN, null, false],
+    values: () => [...later(101), OPEN, ...BETWEEN, null, false, [], []],
   },
   {
     name: "runs.matching-children",
     rows: 10,
-    values: () => [...first(101), OPEN, ...BETWEEN, null, false, running.runId],
+    values: () => [...first(101), OPEN, ...BETWEEN, null, false, [], [], running.runId],
   },
   {
     name: "redrives.make",
     rows: 10,
     values: () => ["acme", ended.runId, randomUUID(), 2, 1, "hello@1", "user:ada", "[]", 1_000, "resume", 15],
   },
-  { name: "runs.page-attention", when: ", first,", rows: 102, values: () => first(51) },
+  {
+    name: "runs.page-attention",
+    when: ", first,",
+    rows: 102,
+    values: () => filtered(first(51), { attention: true }),
+  },
+  {
+    name: "runs.page-attention",
+    when: ", of a status,",
+    rows: 102,
+    values: () => filtered(first(51), { attention: true, status: ["DONE"] }),
+  },
+  {
+    name: "runs.page-parent",
+    rows: 10,
+    values: () => filtered(first(51), { parent: running.runId }),
+  },
+  {
+    name: "runs.page-label",
+    when: ", common,",
+    rows: 102,
+    values: () => filtered(first(51), { labels: [["team", "payments"]] }),
+  },
+  {
+    name: "runs.page-label",
+    when: ", later, of a day,",
+    rows: 102,
+    values: () => filtered(later(51), { labels: [["team", "payments"]] }),
+  },
+  {
+    name: "runs.page-label",
+    when: ", rare, with another,",
+    rows: 10,
+    values: () =>
+      filtered(first(51), {
+        labels: [
+          ["customer", "17"],
+          ["team", "payments"],
+        ],
+      }),
+  },
+  {
+    name: "runs.page-label",
+    when: ", absent,",
+    rows: 1,
+    values: () => filtered(first(51), { labels: [["team", "none"]] }),
+  },
 ];
 
 describe.each(["force_generic_plan", "force_custom_plan"] as const)("with %s", (mode) => {

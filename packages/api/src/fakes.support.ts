@@ -68,6 +68,7 @@ const VIEW: wire.RunView = {
   queue: "runs",
   priority: 5,
   agent: null,
+  labels: {},
   idempotencyKey: null,
   requestedBy: "sam",
   enqueueSeq: 1,

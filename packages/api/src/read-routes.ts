@@ -19,8 +19,21 @@ export const PAGING = {
   cursor: z.string().min(1).max(500).optional(),
 };
 
+/** "team:payments": keys have no colon. */
+const LabelOfQuery = z
+  .string()
+  .max(264)
+  .refine(
+    (text) => wire.LABEL_KEY.test(text.slice(0, text.indexOf(":"))),
+    'is no label, such as "team:payments"',
+  )
+  .transform((text): [string, string] => {
+    const at = text.indexOf(":");
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+
 /** Repeatable, or one list with commas; a strict object, so that a misspelt filter is not silently no filter. */
-const RunQuery = z.strictObject({
+export const RunQuery = z.strictObject({
   status: z
     .preprocess(
       (value) => [value].flat().flatMap((item) => (typeof item === "string" ? item.split(",") : [item])),
@@ -28,7 +41,30 @@ const RunQuery = z.strictObject({
     )
     .optional()
     .openapi({ type: "array", items: { type: "string", enum: RUN_STATES }, param: { explode: true } }),
-  workflow: z.string().regex(wire.WORKFLOW_NAME).optional(),
+  workflow: z
+    .string()
+    .regex(wire.WORKFLOW_NAME)
+    .optional()
+    .openapi({ description: "Only runs of the workflow with this name." }),
+  label: z
+    .preprocess((value) => [value].flat(), z.array(LabelOfQuery).max(16))
+    .transform((pairs) => Object.fromEntries(pairs))
+    .optional()
+    .openapi({
+      type: "array",
+      items: { type: "string", pattern: "^[a-z0-9][a-z0-9._/-]{0,62}:[\\s\\S]{0,200}$" },
+      param: { explode: true },
+      description: "Only runs with this label, such as `team:payments`; several: with all of them.",
+    }),
+  parentRunId: z.uuid().optional().openapi({ description: "Only children that this run has started." }),
+  admittedAfter: z.iso
+    .datetime()
+    .optional()
+    .openapi({ description: "Only runs that were asked for at this moment or later." }),
+  admittedBefore: z.iso
+    .datetime()
+    .optional()
+    .openapi({ description: "Only runs that were asked for earlier." }),
   attention: z
     .literal("true")
     .transform(() => true)

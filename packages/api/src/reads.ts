@@ -1,9 +1,10 @@
 import { isRunId, type Logger, type wire } from "@ghouls/core";
-import type { ReadinessCheck, ReadService } from "@ghouls/engine";
+import type { ReadinessCheck, ReadService, RunFilter } from "@ghouls/engine";
+import type { z } from "@hono/zod-openapi";
 import { openApiDocument } from "./document.ts";
 import type { Application } from "./frame.ts";
 import { nameOf, runNotFound } from "./problems.ts";
-import { getRun, getTimeline, healthz, listRuns, listWorkflows, readyz } from "./read-routes.ts";
+import { RunQuery, getRun, getTimeline, healthz, listRuns, listWorkflows, readyz } from "./read-routes.ts";
 
 export interface ReadDependencies {
   readonly reads: ReadService;
@@ -17,16 +18,11 @@ export function mountReads(app: Application, dependencies: ReadDependencies): vo
   const { reads } = dependencies;
 
   app.openapi(listRuns, async (context) => {
-    const { status, workflow, attention, limit, cursor } = context.req.valid("query");
-    const page = await reads.listRuns(
-      context.get("principal").tenantId,
-      {
-        ...(status === undefined ? {} : { status }),
-        ...(workflow === undefined ? {} : { workflow }),
-        ...(attention === undefined ? {} : { attention }),
-      },
-      { limit, ...(cursor === undefined ? {} : { cursor }) },
-    );
+    const { limit, cursor, ...query } = context.req.valid("query");
+    const page = await reads.listRuns(context.get("principal").tenantId, filterOf(query), {
+      limit,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
     return context.json(page, 200);
   });
 
@@ -46,6 +42,27 @@ export function mountReads(app: Application, dependencies: ReadDependencies): vo
 
   app.openapi(listWorkflows, (context) => context.json(dependencies.workflows(), 200));
   mountPublic(app, dependencies);
+}
+
+/** What is not asked for is no filter. */
+function filterOf({
+  status,
+  workflow,
+  label: labels,
+  parentRunId,
+  admittedAfter,
+  admittedBefore,
+  attention,
+}: Omit<z.output<typeof RunQuery>, "limit" | "cursor">): RunFilter {
+  return {
+    ...(status === undefined ? {} : { status }),
+    ...(workflow === undefined ? {} : { workflow }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(parentRunId === undefined ? {} : { parentRunId }),
+    ...(admittedAfter === undefined ? {} : { after: new Date(admittedAfter) }),
+    ...(admittedBefore === undefined ? {} : { before: new Date(admittedBefore) }),
+    ...(attention === undefined ? {} : { attention }),
+  };
 }
 
 function mountPublic(app: Application, dependencies: ReadDependencies): void {

@@ -32,6 +32,7 @@ export const SUMMARY = {
   queue: "runs",
   priority: 5,
   agent: null,
+  labels: {},
   idempotencyKey: "order-1",
   requestedBy: "sam",
   enqueueSeq: 1,

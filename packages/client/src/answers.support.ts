@@ -27,6 +27,7 @@ export function viewOf(status: string) {
     queue: "runs",
     priority: 5,
     agent: null,
+    labels: {},
     idempotencyKey: null,
     requestedBy: "sam",
     enqueueSeq: 1,

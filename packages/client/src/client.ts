@@ -9,6 +9,13 @@ import type { InputOf, NamedWorkflows, OutputOf } from "./workflows.ts";
 export interface RunQuery extends CallOptions {
   readonly status?: readonly wire.RunSummary["status"][];
   readonly workflow?: string;
+  /** Runs that have all of these. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The children that this run has started. */
+  readonly parentRunId?: string;
+  /** Of their admission; ISO 8601. */
+  readonly admittedAfter?: string;
+  readonly admittedBefore?: string;
   readonly attention?: boolean;
   /** 1 to 200; 50 by default. */
   readonly limit?: number;
@@ -359,6 +366,7 @@ function reads(call: Transport): Pick<GhoulsClient, "getRun" | "listRuns" | "get
 
 function searchOf({
   status,
+  labels = {},
   ...rest
 }: Omit<RunQuery, "signal" | "status"> & {
   status?: string | readonly string[];
@@ -367,6 +375,7 @@ function searchOf({
 }): string {
   const search = new URLSearchParams();
   for (const each of [status ?? []].flat()) search.append("status", each);
+  for (const [key, value] of Object.entries(labels)) search.append("label", `${key}:${value}`);
   for (const [name, value] of Object.entries(rest)) if (value !== undefined) search.set(name, String(value));
   return search.size === 0 ? "" : `?${search.toString()}`;
 }

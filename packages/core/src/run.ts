@@ -24,6 +24,7 @@ export interface Run {
   readonly queue: string;
   readonly priority: number;
   readonly agent: string | null;
+  readonly labels: Readonly<Record<string, string>>;
   readonly requestedBy: string;
   readonly status: RunStatus;
   readonly enqueueSeq: number;

@@ -61,6 +61,7 @@ function summaryOf(run: Run, pauses: readonly Pause[]): wire.RunSummary {
     queue: run.queue,
     priority: run.priority,
     agent: run.agent,
+    labels: run.labels,
     idempotencyKey: run.idempotencyKey,
     requestedBy: run.requestedBy,
     enqueueSeq: run.enqueueSeq,

@@ -197,9 +197,14 @@ export interface AttemptService {
   ): Promise<wire.AttemptResolved>;
 }
 
+/** Runs that all of it means; times are of their admission. */
 export interface RunFilter {
   readonly status?: readonly string[];
   readonly workflow?: string;
+  readonly parentRunId?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly after?: Date;
+  readonly before?: Date;
   readonly attention?: boolean;
 }
 

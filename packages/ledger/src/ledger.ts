@@ -52,6 +52,7 @@ import * as clears from "./containment/clears.ts";
 import * as redrives from "./redrives/redrives.ts";
 import * as matching from "./matching.ts";
 import * as reads from "./reads.ts";
+import * as runPages from "./run-pages.ts";
 import * as repins from "./repins.ts";
 import * as restarts from "./waits/restarts.ts";
 import * as capacities from "./reservations/capacities.ts";
@@ -126,7 +127,7 @@ export function openLedger(options: LedgerOptions) {
       byId: bind(database, admissions.readRunsById),
       get: bind(database, reads.readRun),
       progress: bind(database, reads.readProgress),
-      page: bind(database, reads.readRunPage),
+      page: bind(database, runPages.readRunPage),
       openOfPins: bind(database, pinned.countOpenRunsOfPins),
       stranded: bind(database, pinned.readStrandedRuns),
       repinIfUnclaimed: bind(database, repins.repinRunIfUnclaimed),

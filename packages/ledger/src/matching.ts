@@ -1,6 +1,7 @@
 import { OPEN_RUN, sqlStates, type RunStatus } from "@ghouls/core";
 import type { Executor } from "./connection/database.ts";
 import { cursorOf, parseCursor, START } from "./reads.ts";
+import { hasLabels, labelValues } from "./sql/labels.ts";
 import { rows } from "./sql/rows.ts";
 import { readStatement } from "./sql/statement.ts";
 
@@ -12,6 +13,7 @@ export interface MatchingFilter {
   readonly before?: Date | undefined;
   readonly parentRunId?: string | undefined;
   readonly attention?: boolean | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface MatchingRun {
@@ -25,7 +27,8 @@ const MEANT = `run.tenant_id = $1
     and (run.created_at, run.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)
     and run.created_at < $6::timestamptz and run.created_at >= $7::timestamptz
     and ($8::text is null or run.workflow_name = $8)
-    and (not $9::boolean or run.attention_at is not null or run.quarantined_at is not null)`;
+    and (not $9::boolean or run.attention_at is not null or run.quarantined_at is not null)
+    and ${hasLabels("$10", "$11")}`;
 const NEWEST = `order by run.created_at desc, run.run_id desc
 limit $4`;
 
@@ -51,7 +54,7 @@ const MATCHING_CHILDREN = readStatement(
 select ${SHOWN}
 from ghouls.runs run
 where ${MEANT}
-    and run.status = any($5::text[]) and run.status in (${sqlStates(OPEN_RUN)}) and run.parent_run_id = $10::uuid
+    and run.status = any($5::text[]) and run.status in (${sqlStates(OPEN_RUN)}) and run.parent_run_id = $12::uuid
 ${NEWEST}`,
 );
 
@@ -77,6 +80,7 @@ export async function readMatchingRuns(
     filter.after ?? FIRST,
     filter.workflow ?? null,
     filter.attention ?? false,
+    ...labelValues(filter.labels),
   ];
   const { parentRunId } = filter;
   const found = await (parentRunId === undefined

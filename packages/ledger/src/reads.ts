@@ -13,17 +13,20 @@ import type { Executor, Row } from "./connection/database.ts";
 import { rows, type RowOf } from "./sql/rows.ts";
 import { readStatement } from "./sql/statement.ts";
 
-const RUN = `run.tenant_id, run.run_id, run.parent_run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
+/** What a list shows of a run. */
+export const LISTED_RUN = `run.tenant_id, run.run_id, run.parent_run_id, run.idempotency_key, run.workflow_name, run.workflow_version, run.workflow_digest,
   run.queue, run.priority, run.agent, run.requested_by, run.status, run.enqueue_seq, run.journal_length, run.error_code,
   run.attention_reason, run.attention_at, run.quarantine_reason, run.quarantined_at, run.paused_at, run.paused_by, run.pause_reason, run.deadline_at, run.starts_at,
   run.created_at, run.started_at, run.finished_at, run.redrive_of, (
     select next.run_id from ghouls.runs next
-    where next.tenant_id = run.tenant_id and next.redrive_of = run.run_id) as redriven_as`;
+    where next.tenant_id = run.tenant_id and next.redrive_of = run.run_id) as redriven_as, (
+    select coalesce(jsonb_object_agg(label.key, label.value), jsonb_build_object())::text from ghouls.labels label
+    where label.tenant_id = run.tenant_id and label.run_id = run.run_id) as labels`;
 
 const GET = readStatement(
   "runs.get",
   `
-select ${RUN}, run.request_digest, run.input_text, run.input_digest,
+select ${LISTED_RUN}, run.request_digest, run.input_text, run.input_digest,
   coalesce(run.input_stored_for, run.run_id) as input_stored_for, run.output_text, run.error_text,
   run.bodies_emptied_at
 from ghouls.runs run
@@ -38,47 +41,6 @@ select run.status, run.enqueue_seq, run.journal_length, run.error_code, run.crea
 from ghouls.runs run
 where run.tenant_id = $1 and run.run_id = $2`,
 );
-
-const KEYSET = `
-where run.tenant_id = $1
-  and (run.created_at, run.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)`;
-const NEWEST = `
-order by run.created_at desc, run.run_id desc
-limit $4`;
-const SHOWN = `${RUN}, (extract(epoch from run.created_at) * 1000000)::bigint as created_micros`;
-
-// Absent filters are spelled as their own statements, so that each has an index whose order is the answer's.
-const page = (name: string, filter: string) =>
-  readStatement(
-    `runs.page-${name}`,
-    `
-select ${SHOWN}
-from ghouls.runs run${KEYSET}
-  ${filter}${NEWEST}`,
-  );
-
-// One bounded index scan for each status: `status = any(…)` has no index whose order is the answer's, and a generic plan
-// then reads all of a tenant's runs to find those of a rare one.
-const pageOfStatuses = (name: string, filter: string) =>
-  readStatement(
-    `runs.page-${name}`,
-    `
-select ${SHOWN}
-from (select distinct q.status from unnest($5::text[]) as q(status)) as wanted
-cross join lateral (
-  select run.*
-  from ghouls.runs run${KEYSET}
-  and run.status = wanted.status ${filter}${NEWEST}
-) as run${NEWEST}`,
-  );
-
-const PAGES = {
-  all: page("all", ""),
-  status: pageOfStatuses("status", ""),
-  workflow: page("workflow", "and run.workflow_name = $5"),
-  both: pageOfStatuses("status-workflow", "and run.workflow_name = $6"),
-  attention: page("attention", "and (run.attention_at is not null or run.quarantined_at is not null)"),
-} as const;
 
 const DELIVERIES = readStatement(
   "deliveries.of-run",
@@ -106,12 +68,6 @@ export interface StoredRun extends Run {
 
 export interface DeliveryRow extends Delivery {
   readonly fencedAt: Date | null;
-}
-
-export interface RunPageFilter {
-  readonly status?: readonly string[];
-  readonly workflow?: string;
-  readonly attention?: boolean;
 }
 
 /** One run of a tenant, or null. */
@@ -165,43 +121,6 @@ export async function readProgress(
   };
 }
 
-/**
- * A page of a tenant's runs, newest first, and the cursor of the next one.
- * @throws GhoulsError invalid_request for a cursor of another form
- */
-export async function readRunPage(
-  executor: Executor,
-  tenantId: string,
-  filter: RunPageFilter,
-  page: { readonly limit: number; readonly cursor?: string },
-): Promise<{ runs: Run[]; nextCursor: string | null }> {
-  const [micros, runId] = page.cursor === undefined ? START : parseCursor(page.cursor);
-  const [statement, values] = choose(filter);
-  const found = await executor.run(statement, [tenantId, micros, runId, page.limit + 1, ...values]);
-  const shown = found.slice(0, page.limit);
-  const last = shown.at(-1);
-  return {
-    runs: shown.map((row) => runOf(rows(row))),
-    nextCursor: found.length > page.limit && last !== undefined ? cursorOf(last) : null,
-  };
-}
-
-function choose(filter: RunPageFilter): [(typeof PAGES)[keyof typeof PAGES], unknown[]] {
-  const { status, workflow, attention } = filter;
-  if (attention === true) {
-    if (status !== undefined || workflow !== undefined) {
-      throw new GhoulsError("invalid_request", "the attention filter does not combine with others yet", {
-        fix: "Ask with attention alone, and choose among what comes back.",
-      });
-    }
-    return [PAGES.attention, []];
-  }
-  if (status !== undefined && workflow !== undefined) return [PAGES.both, [status, workflow]];
-  if (status !== undefined) return [PAGES.status, [status]];
-  if (workflow !== undefined) return [PAGES.workflow, [workflow]];
-  return [PAGES.all, []];
-}
-
 // Later than any run; the year 5138 in microseconds.
 export const START: [string, string] = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
 
@@ -248,7 +167,7 @@ export async function readDeliveries(
   });
 }
 
-function runOf(r: RowOf): Run {
+export function runOf(r: RowOf): Run {
   return {
     tenantId: r.text("tenant_id"),
     runId: r.text("run_id"),
@@ -264,6 +183,7 @@ function runOf(r: RowOf): Run {
     queue: r.text("queue"),
     priority: r.number("priority"),
     agent: r.textOrNull("agent"),
+    labels: JSON.parse(r.text("labels")) as Record<string, string>,
     requestedBy: r.text("requested_by"),
     status: r.text("status") as RunStatus,
     enqueueSeq: r.number("enqueue_seq"),

@@ -5,6 +5,7 @@ import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT, usageError } from "../failure.ts";
 import type { Io } from "../io.ts";
+import { labels } from "../labels.ts";
 import { jsonText, printable } from "../printable.ts";
 import { statuses, type Status } from "../statuses.ts";
 
@@ -15,6 +16,7 @@ interface CancelOptions extends CommonOptions, ConnectionOptions {
   readonly admittedAfter?: string;
   readonly admittedBefore?: string;
   readonly parent?: string;
+  readonly label?: Readonly<Record<string, string>>;
   readonly attention?: boolean;
   readonly dryRun?: boolean;
 }
@@ -36,6 +38,7 @@ export function addCancel(program: Command, context: Context): void {
     .option("--admitted-after <time>", "runs admitted then or later, ISO 8601 in UTC")
     .option("--admitted-before <time>", "runs admitted before, ISO 8601 in UTC")
     .option("--parent <id>", "runs that this one has started")
+    .option("--label <key=value>", "runs with this label; repeatable: with all of them", labels)
     .option("--attention", "runs that ask for a person")
     .option("--dry-run", "only list what would be cancelled");
   const options = () => command.opts<CancelOptions>();
@@ -58,13 +61,14 @@ export function addCancel(program: Command, context: Context): void {
 }
 
 function filterOf(options: CancelOptions): wire.CancelFilter {
-  const { status, workflow, admittedAfter, admittedBefore, parent, attention } = options;
+  const { status, workflow, admittedAfter, admittedBefore, parent, label, attention } = options;
   return {
     ...(status === undefined ? {} : { status: status as NonNullable<wire.CancelFilter["status"]> }),
     ...(workflow === undefined ? {} : { workflow }),
     ...(admittedAfter === undefined ? {} : { admittedAfter }),
     ...(admittedBefore === undefined ? {} : { admittedBefore }),
     ...(parent === undefined ? {} : { parentRunId: parent }),
+    ...(label === undefined ? {} : { labels: label }),
     ...(attention === true ? { attention } : {}),
   };
 }

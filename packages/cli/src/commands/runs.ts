@@ -4,6 +4,7 @@ import { act, withApi, type CommonOptions, type Context } from "../command.ts";
 import { connect, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT } from "../failure.ts";
 import type { Io } from "../io.ts";
+import { labels } from "../labels.ts";
 import { pageOf, tellMore, withPage, type PageOptions } from "../paging.ts";
 import { heldBy } from "../pause-target.ts";
 import { jsonText, table } from "../printable.ts";
@@ -12,6 +13,10 @@ import { statuses, type Status } from "../statuses.ts";
 interface RunsOptions extends CommonOptions, ConnectionOptions, PageOptions {
   readonly status?: readonly Status[];
   readonly workflow?: string;
+  readonly label?: Readonly<Record<string, string>>;
+  readonly parent?: string;
+  readonly admittedAfter?: string;
+  readonly admittedBefore?: string;
   readonly attention?: boolean;
 }
 
@@ -21,6 +26,10 @@ export function addRuns(program: Command, context: Context): void {
     .description("list runs, newest first")
     .option("--status <list>", "only these, with commas; repeatable", statuses)
     .option("--workflow <name>", "only this workflow")
+    .option("--label <key=value>", "only those with this label; repeatable: with all of them", labels)
+    .option("--parent <run id>", "only its children")
+    .option("--admitted-after <time>", "only runs admitted then or later, ISO 8601 in UTC")
+    .option("--admitted-before <time>", "only runs admitted before, ISO 8601 in UTC")
     .option("--attention", "only those that ask for a person");
   const options = () => command.opts<RunsOptions>();
   command.action(act(context, options, () => runs(context.io, options())));
@@ -31,6 +40,10 @@ async function runs(io: Io, options: RunsOptions): Promise<number> {
   const page = await client.listRuns({
     ...(options.status === undefined ? {} : { status: options.status }),
     ...(options.workflow === undefined ? {} : { workflow: options.workflow }),
+    ...(options.label === undefined ? {} : { labels: options.label }),
+    ...(options.parent === undefined ? {} : { parentRunId: options.parent }),
+    ...(options.admittedAfter === undefined ? {} : { admittedAfter: options.admittedAfter }),
+    ...(options.admittedBefore === undefined ? {} : { admittedBefore: options.admittedBefore }),
     ...(options.attention === true ? { attention: true } : {}),
     ...pageOf(options),
   });

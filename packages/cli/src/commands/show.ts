@@ -110,6 +110,7 @@ function describeRun(run: wire.RunView): string {
     ["workflow", `${workflow.name} version ${workflow.version}, digest ${workflow.digest}`],
     ["queue", `${run.queue}, priority ${run.priority}`],
     ["agent", run.agent],
+    ...Object.entries(run.labels).map(([key, value]) => ["label", `${key}=${value}`] as const),
     ["asked by", run.requestedBy],
     ["parent", run.parentRunId],
     ["redrive of", run.redriveOf],

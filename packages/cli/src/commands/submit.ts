@@ -7,6 +7,7 @@ import { connect, isNoFile, type ConnectionOptions } from "../dev-file.ts";
 import { EXIT, usageError } from "../failure.ts";
 import { follow } from "../follow.ts";
 import type { Io } from "../io.ts";
+import { labels } from "../labels.ts";
 import { jsonText, printable } from "../printable.ts";
 
 interface SubmitOptions extends CommonOptions, ConnectionOptions {
@@ -16,6 +17,7 @@ interface SubmitOptions extends CommonOptions, ConnectionOptions {
   readonly queue?: string;
   readonly priority?: number;
   readonly agent?: string;
+  readonly label?: Readonly<Record<string, string>>;
   readonly held?: boolean;
   readonly startAfter?: string;
   readonly watch?: boolean;
@@ -33,6 +35,7 @@ export function addSubmit(program: Command, context: Context): void {
     .option("--queue <name>", "queue")
     .option("--priority <number>", "0 to 9, 9 first", wholeNumber(0, 9))
     .option("--agent <name>", "agent that carries it out")
+    .option("--label <key=value>", "what the run is found by later; repeatable", labels)
     .option("--held", "commit the run, but let nothing move until it is released")
     .option(
       "--start-after <when>",
@@ -72,6 +75,7 @@ function requestOf(workflow: string, text: string | undefined, options: SubmitOp
     ...(options.queue === undefined ? {} : { queue: options.queue }),
     ...(options.priority === undefined ? {} : { priority: options.priority }),
     ...(options.agent === undefined ? {} : { agent: options.agent }),
+    ...(options.label === undefined ? {} : { labels: options.label }),
     ...(options.held === true ? { held: true } : {}),
     ...(options.startAfter === undefined ? {} : { startAfter: options.startAfter }),
   };

@@ -14,6 +14,22 @@ export const IdempotencyKey = z
   .max(200)
   .regex(/^[\x21-\x7e]+$/, "printable ASCII without spaces");
 
+/** Names of labels. */
+export const LABEL_KEY = /^[a-z0-9][a-z0-9._/-]{0,62}$/;
+const MAX_LABELS = 16;
+
+/** What a run is found by later; they are no secret, and never change. */
+export const Labels = z
+  .record(
+    z.string().regex(LABEL_KEY, 'small letters, digits, ".", "_", "/" and "-", at most 63'),
+    z
+      .string()
+      .max(200)
+      .refine((value) => !/\p{Cc}/u.test(value) && value.isWellFormed(), "has control characters"),
+  )
+  .refine((labels) => Object.keys(labels).length <= MAX_LABELS, `at most ${MAX_LABELS}`);
+export type Labels = z.infer<typeof Labels>;
+
 export const RunRequest = z.strictObject({
   /** Where it is absent, the configuration's `route` chooses. */
   workflow: name.optional(),
@@ -24,6 +40,7 @@ export const RunRequest = z.strictObject({
   /** 0 to 9, 9 first. */
   priority: z.int().min(0).max(9).optional(),
   agent: z.string().min(1).max(200).optional(),
+  labels: Labels.optional(),
   /** Commits the run with its delivery HELD: nothing moves until it is released. */
   held: z.boolean().optional(),
   /** How long a hold may last; "1h" by default. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { OPEN_RUN, statesOf } from "../transitions.ts";
-import { WORKFLOW_NAME } from "./admission.ts";
+import { Labels, WORKFLOW_NAME } from "./admission.ts";
 import { time } from "./frame.ts";
 
 /** The word of whoever cancels a run or settles an item; it is kept. */
@@ -47,6 +47,8 @@ export const CancelFilter = z
     parentRunId: z.uuid().optional(),
     /** Only those that ask for a person. */
     attention: z.literal(true).optional(),
+    /** Only those that have all of these. */
+    labels: Labels.optional(),
   })
   .refine((filter) => Object.keys(filter).length > 0, "names no run: give at least one of its members");
 export type CancelFilter = z.infer<typeof CancelFilter>;

@@ -22,6 +22,7 @@ export const RunSummary = z.object({
   queue: z.string(),
   priority: z.int(),
   agent: z.string().nullable(),
+  labels: z.record(z.string(), z.string()),
   idempotencyKey: z.string().nullable(),
   requestedBy: z.string(),
   enqueueSeq: z.int(),

@@ -96,6 +96,7 @@ export async function prepare(
     ),
     priority: priorityOf(request.priority ?? routed?.priority ?? DEFAULT_PRIORITY),
     agent: request.agent ?? null,
+    ...(request.labels === undefined ? {} : { labels: request.labels }),
     requestedBy: principal.subject,
     requestedRoles: principal.roles,
     inputText: stored,

@@ -13,6 +13,8 @@ export interface NewRun {
   readonly queue: string;
   readonly priority: number;
   readonly agent: string | null;
+  /** None where absent. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly requestedBy: string;
   readonly requestedRoles: readonly string[];
   readonly inputText: string;
@@ -58,9 +60,13 @@ export interface AdmittedRun {
  * The conflict's target is not named: a run without a key that an earlier try has committed conflicts by its id. A run id
  * that is another's is swallowed too; whoever reads back then finds nothing, and must say so.
  */
-const ADMIT = writeStatement(
-  "runs.admit",
-  `
+const admitting = (
+  name: string,
+  { values, column, write }: { values: string; column: string; write: string },
+) =>
+  writeStatement(
+    name,
+    `
 with bound as materialized (
   select set_config('lock_timeout', $1::text, true) as lock_timeout
 ), request as materialized (
@@ -68,9 +74,9 @@ with bound as materialized (
   from bound, unnest(
     $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::smallint[],
     $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::double precision[], $17::boolean[],
-    $18::double precision[], $20::text[], $21::double precision[], $22::timestamptz[]
+    $18::double precision[], $20::text[], $21::double precision[], $22::timestamptz[]${values}
   ) with ordinality as t(tenant_id, run_id, idempotency_key, request_digest, workflow_name, workflow_version, workflow_digest, queue,
-    priority, agent, requested_by, requested_roles, input_text, input_digest, deadline_ms, held, hold_ms, on_worker_loss, start_ms, start_at, position)
+    priority, agent, requested_by, requested_roles, input_text, input_digest, deadline_ms, held, hold_ms, on_worker_loss, start_ms, start_at${column}, position)
   where bound.lock_timeout is not null
   order by t.tenant_id, t.idempotency_key, t.position
 ), run as (
@@ -84,7 +90,7 @@ with bound as materialized (
     case when q.starts_at > ghouls.clock() then q.starts_at end
   from request q
   on conflict do nothing
-  returning tenant_id, run_id, enqueue_seq, queue, priority
+  returning tenant_id, run_id, enqueue_seq, queue, priority, created_at
 ), delivery as (
   insert into ghouls.deliveries (tenant_id, run_id, seq, cause, status, queue, priority, due_at, hold_expires_at,
     next_publication_at, created_at)
@@ -98,12 +104,28 @@ with bound as materialized (
     ghouls.clock()
   from run join request q on q.tenant_id = run.tenant_id and q.run_id = run.run_id
   returning run_id
-)
+${write})
 select delivery.run_id, case when q.starts_at > ghouls.clock() then q.starts_at end as starts_at,
   extract(epoch from q.starts_at - ghouls.clock())::double precision as due_in
 from delivery
 join request q on q.run_id = delivery.run_id`,
-);
+  );
+
+const ADMIT = admitting("runs.admit", { values: "", column: "", write: "" });
+
+/** The same with labels, of some of them at least. */
+const ADMIT_LABELED = admitting("runs.admit-labeled", {
+  values: ", $24::text[]",
+  column: ", labels",
+  write: `), labeled as (
+  insert into ghouls.labels (tenant_id, run_id, key, value, created_at)
+  select run.tenant_id, run.run_id, label.key, label.value, run.created_at
+  from run
+  join request q on q.tenant_id = run.tenant_id and q.run_id = run.run_id
+  cross join lateral jsonb_each_text(q.labels::jsonb) as label(key, value)
+  returning run_id
+`,
+});
 
 const COLUMNS = `run.tenant_id, run.run_id, run.idempotency_key, run.request_digest, run.workflow_name,
   run.workflow_version, run.workflow_digest, run.queue, run.priority, run.status, run.enqueue_seq,
@@ -147,7 +169,8 @@ export async function insertRunsIfKeyIsNew(
   settings: AdmitSettings,
 ): Promise<ReadonlyMap<string, Start>> {
   const column = <T>(pick: (run: NewRun) => T): T[] => newRuns.map(pick);
-  const answered = await executor.run(ADMIT, [
+  const isLabeled = newRuns.some(({ labels = {} }) => Object.keys(labels).length > 0);
+  const answered = await executor.run(isLabeled ? ADMIT_LABELED : ADMIT, [
     String(settings.lockTimeoutMs),
     column((run) => run.tenantId),
     column((run) => run.runId),
@@ -171,6 +194,7 @@ export async function insertRunsIfKeyIsNew(
     column(({ startAfter }) => (startAfter !== null && "ms" in startAfter ? startAfter.ms : null)),
     column(({ startAfter }) => (startAfter !== null && "at" in startAfter ? startAfter.at : null)),
     MAX_DELAY_SECONDS,
+    ...(isLabeled ? [column((run) => JSON.stringify(run.labels ?? {}))] : []),
   ]);
   return new Map(
     answered.map((row) => {

@@ -48,6 +48,12 @@ with old as materialized (
   from delivery
   join kept on kept.tenant_id = delivery.tenant_id
   returning run_id
+), labeled as (
+  insert into ghouls.labels (tenant_id, run_id, key, value, created_at)
+  select made.tenant_id, made.run_id, label.key, label.value, made.created_at
+  from made
+  join ghouls.labels label on label.tenant_id = $1 and label.run_id = $2
+  returning run_id
 )
 select delivery.seq, delivery.queue, (select count(*) from entry)::integer as entries
 from delivery`,

@@ -35,6 +35,7 @@ grant select on ${schema}.migrations to ${role};
 grant select, insert, update on ${schema}.workflows to ${role};
 grant select, insert, update on ${schema}.releases to ${role};
 grant select, insert, update on ${schema}.runs to ${role};
+grant select, insert on ${schema}.labels to ${role};
 grant select, insert, update on ${schema}.deliveries to ${role};
 grant select, insert on ${schema}.journal to ${role};
 grant select, insert, delete on ${schema}.checkpoints to ${role};

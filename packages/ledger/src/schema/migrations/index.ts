@@ -20,6 +20,7 @@ import { integrity } from "./0019-integrity.ts";
 import { traces } from "./0020-traces.ts";
 import { remembers } from "./0021-remembers.ts";
 import { releases } from "./0022-releases.ts";
+import { labels } from "./0023-labels.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -46,4 +47,5 @@ export const MIGRATIONS: readonly Migration[] = [
   traces,
   remembers,
   releases,
+  labels,
 ];
