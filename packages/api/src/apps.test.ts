@@ -539,10 +539,29 @@ describe("list filters", () => {
       page: { limit: 200, cursor: "abc" },
     });
     expect(await listed("?status=DONE")).toMatchObject({ filter: { status: ["DONE"] } });
+    const when = "2026-01-02T03:04:05.678Z";
+    expect(
+      await listed(
+        `?label=team:payments&label=customer/id:a:b&parentRunId=${RUN_ID}&admittedAfter=${when}&admittedBefore=${when}`,
+      ),
+    ).toMatchObject({
+      filter: {
+        labels: { team: "payments", "customer/id": "a:b" },
+        parentRunId: RUN_ID,
+        after: new Date(when),
+        before: new Date(when),
+      },
+    });
   });
 
   it.each([
     ["?attention=false", "/query/attention"],
+    ["?label=team", "/query/label/0"],
+    ["?label=Team:x", "/query/label/0"],
+    ["?label=:x", "/query/label/0"],
+    [`?label=${Array.from({ length: 17 }, (_, at) => `k${at}:v`).join("&label=")}`, "/query/label"],
+    ["?parentRunId=x", "/query/parentRunId"],
+    ["?admittedAfter=yesterday", "/query/admittedAfter"],
     ["?workflow=a%00b", "/query/workflow"],
     ["?limit=0", "/query/limit"],
     ["?limit=201", "/query/limit"],

@@ -20,16 +20,13 @@ export const PAGING = {
 };
 
 /** "team:payments": keys have no colon. */
+const LABEL = /^([a-z0-9][a-z0-9._/-]{0,62}):([\s\S]{0,200})$/;
 const LabelOfQuery = z
   .string()
-  .max(264)
-  .refine(
-    (text) => wire.LABEL_KEY.test(text.slice(0, text.indexOf(":"))),
-    'is no label, such as "team:payments"',
-  )
+  .regex(LABEL, 'is no label, such as "team:payments"')
   .transform((text): [string, string] => {
-    const at = text.indexOf(":");
-    return [text.slice(0, at), text.slice(at + 1)];
+    const [, key = "", value = ""] = LABEL.exec(text) ?? [];
+    return [key, value];
   });
 
 /** Repeatable, or one list with commas; a strict object, so that a misspelt filter is not silently no filter. */

@@ -4,7 +4,15 @@ import type { z } from "@hono/zod-openapi";
 import { openApiDocument } from "./document.ts";
 import type { Application } from "./frame.ts";
 import { nameOf, runNotFound } from "./problems.ts";
-import { RunQuery, getRun, getTimeline, healthz, listRuns, listWorkflows, readyz } from "./read-routes.ts";
+import {
+  type RunQuery,
+  getRun,
+  getTimeline,
+  healthz,
+  listRuns,
+  listWorkflows,
+  readyz,
+} from "./read-routes.ts";
 
 export interface ReadDependencies {
   readonly reads: ReadService;
