@@ -248,6 +248,11 @@ describe("a page of runs", async () => {
         { labels: { parity: "even" }, before: new Date("2026-01-01T00:00:00.124Z") },
         "workflow_name = 'even' and created_at < '2026-01-01T00:00:00.124Z'",
       ],
+      [
+        "years that PostgreSQL does not know",
+        { after: new Date("0000-01-01T00:00:00Z"), before: new Date("9999-12-31T23:59:59Z") },
+        "true",
+      ],
       ["a parent without children", { parentRunId: "0b0c7e9e-7d1c-4c39-9c53-0a4b7e1f2d3c" }, "false"],
     ])("and filtered by %s shows exactly those, in one order", async (_what, filter, where) => {
       const wanted = await own.admin<{ run_id: string }>(

@@ -559,6 +559,7 @@ describe("list filters", () => {
     ["?label=team", "/query/label/0"],
     ["?label=Team:x", "/query/label/0"],
     ["?label=:x", "/query/label/0"],
+    ["?label=team:a%00b", "/query/label/0"],
     [`?label=${Array.from({ length: 17 }, (_, at) => `k${at}:v`).join("&label=")}`, "/query/label"],
     ["?parentRunId=x", "/query/parentRunId"],
     ["?admittedAfter=yesterday", "/query/admittedAfter"],

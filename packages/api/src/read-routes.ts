@@ -20,7 +20,7 @@ export const PAGING = {
 };
 
 /** "team:payments": keys have no colon. */
-const LABEL = /^([a-z0-9][a-z0-9._/-]{0,62}):([\s\S]{0,200})$/;
+const LABEL = /^([a-z0-9][a-z0-9._/-]{0,62}):(\P{Cc}{0,200})$/u;
 const LabelOfQuery = z
   .string()
   .regex(LABEL, 'is no label, such as "team:payments"')
@@ -49,7 +49,10 @@ export const RunQuery = z.strictObject({
     .optional()
     .openapi({
       type: "array",
-      items: { type: "string", pattern: "^[a-z0-9][a-z0-9._/-]{0,62}:[\\s\\S]{0,200}$" },
+      items: {
+        type: "string",
+        pattern: "^[a-z0-9][a-z0-9._/-]{0,62}:[^\\u0000-\\u001f\\u007f-\\u009f]{0,200}$",
+      },
       param: { explode: true },
       description: "Only runs with this label, such as `team:payments`; several: with all of them.",
     }),

@@ -98,7 +98,9 @@ export async function connect(
   if (token === undefined) {
     throw new CommandError(`no token is known for ${baseUrl}`, "Set GHOULS_TOKEN to a token of that API.");
   }
-  return createClient({ baseUrl, token });
+  // A host on this machine streams itself; on AWS a function of its own does.
+  const eventsUrl = given(io, "GHOULS_EVENTS_URL") ?? (baseUrl === dev?.apiUrl ? baseUrl : undefined);
+  return createClient({ baseUrl, token, ...(eventsUrl === undefined ? {} : { eventsUrl }) });
 }
 
 /** A variable of the environment; an empty one counts as not set. */

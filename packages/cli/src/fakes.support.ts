@@ -98,7 +98,7 @@ export async function ghouls(argv: readonly string[], world: Partial<Io> = {}): 
     ledger: { migrate: unused, migrationSql: unused, openLedger: unused, openStores: unused },
     user: () => "olga",
     randomBytes: () => unused(),
-    pollMs: 1,
+    ask: undefined,
     ...world,
   });
   return { code, out, err };

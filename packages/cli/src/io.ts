@@ -115,11 +115,22 @@ export interface Io {
   loadWorker(): Promise<{ runWorker(options: RunWorkerOptions): Promise<number> }>;
   /** Loaded when it is needed: it brings the bundler along. */
   loadDeployment(): Promise<DeploymentTools>;
-  /** Milliseconds between two reads of a watched run. */
-  readonly pollMs: number;
+  /** Asks the person at the terminal; undefined where nobody sits there. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
 }
 
 const OF_THE_COMMAND = { chance: Math.random, applicationName: "ghouls-cli" } as const;
+
+/** On stderr: what a command answers may go elsewhere. */
+async function askHere(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
 
 /** The world of this process. */
 export function processIo(): Io {
@@ -140,6 +151,6 @@ export function processIo(): Io {
     },
     user: () => systemUser(),
     randomBytes,
-    pollMs: 500,
+    ask: process.stdin.isTTY && process.stderr.isTTY ? askHere : undefined,
   };
 }

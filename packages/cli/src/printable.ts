@@ -9,6 +9,14 @@ export function printable(text: string): string {
   });
 }
 
+/** The same for text of several lines: their ends and tabs stay. */
+export function printableLines(text: string): string {
+  return text
+    .split(/([\n\t])/)
+    .map((part) => (part === "\n" || part === "\t" ? part : printable(part)))
+    .join("");
+}
+
 /** Rows in aligned columns under a heading, each line ended. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [heading, ...rows].map((row) => row.map(printable));

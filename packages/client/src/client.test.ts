@@ -305,55 +305,6 @@ describe("waitForRun", () => {
   });
 });
 
-describe("watch", () => {
-  it("gives each entry once, a further publication too, and ends with the run", async () => {
-    const admitted = { kind: "admitted", at: AT } as const;
-    const delivery = (status: string) => ({
-      kind: "delivery",
-      at: AT,
-      enqueueSeq: 1,
-      cause: "admitted",
-      status,
-      dueAt: AT,
-    });
-    const published = (publications: number) => ({ kind: "published", at: AT, enqueueSeq: 1, publications });
-    const claimed = { kind: "claimed", at: AT, enqueueSeq: 1, worker: "w1", cause: "admitted" };
-    const step = (ordinal: number) => ({
-      kind: "step",
-      call: "step",
-      scope: "",
-      at: AT,
-      enqueueSeq: 1,
-      ordinal,
-      name: "s",
-      nth: 1,
-      outcome: "ok",
-      tries: 1,
-      startedAt: AT,
-    });
-    const finished = { kind: "finished", at: AT, status: "DONE", errorCode: null };
-    const timeline = (status: string, entries: unknown[]) => json({ runId: RUN_ID, status, entries });
-    answers = [
-      timeline("QUEUED", [admitted, delivery("PENDING"), published(1)]),
-      timeline("RUNNING", [admitted, delivery("CLAIMED"), published(2), claimed, step(1)]),
-      timeline("DONE", [admitted, delivery("SETTLED"), published(2), claimed, step(1), step(2), finished]),
-    ];
-    const entries: wire.TimelineEntry[] = [];
-    for await (const entry of clientOf().watch(RUN_ID)) entries.push(entry);
-    expect(entries).toEqual([
-      admitted,
-      delivery("PENDING"),
-      published(1),
-      published(2),
-      claimed,
-      step(1),
-      step(2),
-      finished,
-    ]);
-    expect(waits).toEqual([1_000, 1_000]);
-  });
-});
-
 describe("delegated jobs", () => {
   const ID = "7f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f2";
   const listed = {

@@ -3,7 +3,6 @@ import { createTransport, pause, type CallOptions, type ClientOptions, type Tran
 import { follow, type FollowOptions } from "./follow.ts";
 import type { AttemptQuery, ConsentQuery, FaultQuery, PollOptions, SubmitOptions } from "./queries.ts";
 import { runOf, type Run } from "./run.ts";
-import { takeNew } from "./watch.ts";
 import type { InputOf, NamedWorkflows, OutputOf } from "./workflows.ts";
 
 export interface RunQuery extends CallOptions {
@@ -122,8 +121,6 @@ export interface GhoulsClient<Workflows = Untyped> {
   listWorkflows(options?: CallOptions): Promise<wire.WorkflowList>;
   /** The run, once it has ended: DONE, FAILED or CANCELLED. */
   waitForRun(runId: string, options?: PollOptions): Promise<wire.RunView>;
-  /** The entries of the timeline, each once, until the run has ended. */
-  watch(runId: string, options?: PollOptions): AsyncIterable<wire.TimelineEntry>;
 }
 
 /**
@@ -152,15 +149,6 @@ export function createClient<Workflows = Untyped>(options: ClientOptions): Ghoul
       for (;;) {
         const run = await client.getRun(runId, only(signal));
         if (isTerminalRun(run.status)) return run;
-        await sleep(pollMs, signal);
-      }
-    },
-    async *watch(runId, { pollMs = 1_000, signal } = {}) {
-      const seen = new Set<string>();
-      for (;;) {
-        const timeline = await client.getTimeline(runId, only(signal));
-        yield* takeNew(timeline, seen);
-        if (isTerminalRun(timeline.status)) return;
         await sleep(pollMs, signal);
       }
     },

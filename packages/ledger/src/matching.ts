@@ -3,6 +3,7 @@ import type { Executor } from "./connection/database.ts";
 import { cursorOf, parseCursor, START } from "./reads.ts";
 import { hasLabels, labelValues } from "./sql/labels.ts";
 import { rows } from "./sql/rows.ts";
+import { timesOf } from "./sql/times.ts";
 import { readStatement } from "./sql/statement.ts";
 
 /** Which of a tenant's runs are meant that have not ended. Times are of their admission. */
@@ -70,14 +71,15 @@ export async function readMatchingRuns(
   page: { readonly limit: number; readonly cursor?: string },
 ): Promise<{ runs: MatchingRun[]; nextCursor: string | null }> {
   const [micros, runId] = page.cursor === undefined ? START : parseCursor(page.cursor);
+  const [after, before] = timesOf(filter);
   const values = [
     tenantId,
     micros,
     runId,
     page.limit + 1,
     filter.status ?? OPEN_RUN,
-    filter.before ?? LAST,
-    filter.after ?? FIRST,
+    before,
+    after,
     filter.workflow ?? null,
     filter.attention ?? false,
     ...labelValues(filter.labels),
@@ -97,6 +99,3 @@ export async function readMatchingRuns(
     nextCursor: found.length > page.limit && last !== undefined ? cursorOf(last) : null,
   };
 }
-
-const FIRST = new Date(0);
-const LAST = new Date("9999-12-31T00:00:00Z");

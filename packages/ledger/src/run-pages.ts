@@ -3,6 +3,7 @@ import type { Executor } from "./connection/database.ts";
 import { LISTED_RUN, START, cursorOf, parseCursor, runOf } from "./reads.ts";
 import { hasLabels, labelValues } from "./sql/labels.ts";
 import { rows } from "./sql/rows.ts";
+import { timesOf } from "./sql/times.ts";
 import { readStatement } from "./sql/statement.ts";
 
 /** Which of a tenant's runs a page has: those that all of it means. Times are of their admission. */
@@ -83,10 +84,6 @@ limit $4`,
   all: page("all"),
 } as const;
 
-/** Before all runs, and after them. */
-const FIRST = new Date(0);
-const LAST = new Date("9999-12-31T00:00:00Z");
-
 /**
  * A page of a tenant's runs, newest first, and the cursor of the next one.
  * @throws GhoulsError invalid_request for a cursor of another form
@@ -103,8 +100,7 @@ export async function readRunPage(
     micros,
     runId,
     page.limit + 1,
-    filter.after ?? FIRST,
-    filter.before ?? LAST,
+    ...timesOf(filter),
     filter.status ?? null,
     filter.workflow ?? null,
     filter.parentRunId ?? null,

@@ -28,6 +28,11 @@ const ENTRIES = [
   { kind: "finished", at: AT, status: "DONE", errorCode: null },
 ];
 const timeline = (status: string, entries: unknown[]) => ({ runId: RUN_ID, status, entries });
+const page = (id: string, ...events: unknown[]) => ({
+  batches: [{ id, events }],
+  done: id === "end",
+  nextAfter: id,
+});
 const PROBLEM = {
   type: "urn:ghouls:problem:input_invalid",
   title: "Invalid input",
@@ -139,10 +144,7 @@ describe("submit", () => {
   it("follows the run to its end with --watch", async () => {
     const { env } = await api({
       "POST /v1/runs": ADMITTED,
-      [`GET /v1/runs/${RUN_ID}/timeline`]: [
-        timeline("QUEUED", [admitted]),
-        timeline("DONE", [admitted, step]),
-      ],
+      [`GET /v1/runs/${RUN_ID}/events`]: [page("1.0.0.0", admitted), page("end", step)],
       [`GET /v1/runs/${RUN_ID}`]: VIEW,
     });
     const outcome = await ghouls(["submit", "hello", "--watch"], { env });
@@ -318,14 +320,16 @@ describe("show of a run that reserves", () => {
 });
 
 describe("watch", () => {
-  const watched = async (status: string, rest: object = {}, argv: string[] = []) => {
+  const watched = async (
+    status: string,
+    rest: object = {},
+    argv: string[] = [],
+    said: readonly unknown[] = [],
+  ) => {
     const { env } = await api({
-      [`GET /v1/runs/${RUN_ID}/timeline`]: [
-        timeline("QUEUED", [admitted]),
-        timeline(status, [
-          admitted,
-          { kind: "finished", at: AT, status, errorCode: status === "DONE" ? null : "deadline" },
-        ]),
+      [`GET /v1/runs/${RUN_ID}/events`]: [
+        page("1.0.0.0", admitted, ...said),
+        page("end", { kind: "finished", at: AT, status, errorCode: status === "DONE" ? null : "deadline" }),
       ],
       [`GET /v1/runs/${RUN_ID}`]: { ...VIEW, status, ...rest },
     });
@@ -347,6 +351,30 @@ describe("watch", () => {
       out: `${AT}  admitted\n${AT}  run FAILED: deadline\n`,
       err: "ghouls: deadline: too late\n",
     });
+  });
+
+  it("prints what the run says as one text, and what is missing; nothing of it can move the cursor", async () => {
+    const chunk = (text: string) => ({
+      kind: "chunk",
+      at: AT,
+      enqueueSeq: 1,
+      channel: "tokens",
+      chunk: text,
+    });
+    const emitted = { kind: "emitted", at: AT, enqueueSeq: 1, name: "half\u0007way", data: { percent: 50 } };
+    const said = [chunk("good "), chunk("evening\n\u001b[2J"), emitted, { kind: "gap", at: AT }];
+    const { out } = await watched("DONE", { output: null }, [], said);
+    expect(out).toBe(
+      [
+        `${AT}  admitted`,
+        `${AT}  tokens: good evening`,
+        "\\u001b[2J",
+        `${AT}  half\\u0007way {"percent":50}`,
+        `${AT}  something that was said live is missing here`,
+        `${AT}  run DONE`,
+        "",
+      ].join("\n"),
+    );
   });
 
   it("prints JSON lines with the run as the last", async () => {
