@@ -4,6 +4,7 @@ import { parseEventId, START_OF_EVENTS, type Clock, type Logger, type wire } fro
 import { createClosing, createEvents, createOpening, LiveChannel, type Follower } from "@ghouls/engine";
 import { workflow, type WorkflowContext } from "ghouls";
 import { testDynamo } from "../support/dynamodb.ts";
+import { until } from "../support/wait.ts";
 import { testWorld } from "../support/world.ts";
 
 let body: (ctx: WorkflowContext) => Promise<unknown> = () => Promise.resolve();
@@ -234,6 +235,42 @@ describe("whoever follows a run", () => {
       "settled done",
       "finished DONE",
     ]);
+  });
+
+  test("sees that a worker was lost, and all that the next one does", async () => {
+    let lost = true;
+    body = async (ctx) => {
+      await ctx.step("one", () => ctx.stream("tokens", "a"));
+      await ctx.step("two", () => {
+        ctx.stream("tokens", lost ? "b" : "b again");
+        if (lost) return new Promise<never>(() => undefined);
+      });
+    };
+    const { runId } = await world.submit("any");
+    const one = await follower(runId);
+    const carrying = world.deliver([`run:${runId}:1`]);
+    const before: string[] = [];
+    await until("what it said", async () => {
+      before.push(...kinds(await one.next()));
+      return before.includes("b");
+    });
+    expect(before).toEqual(["admitted", "published", "claimed", "a", "step one", "b"]);
+    lost = false;
+    await world.advance(130);
+    await world.reconcile();
+    await world.drain();
+    // Its end waits until nothing of the lost worker can act any more.
+    await world.later(1_200);
+    expect(kinds(await told(one))).toEqual([
+      "settled lost",
+      "published",
+      "claimed",
+      "b again",
+      "step two",
+      "settled done",
+      "finished DONE",
+    ]);
+    void carrying;
   });
 
   test("is told of the end by the ledger where nobody else could say it", async () => {

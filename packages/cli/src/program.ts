@@ -5,6 +5,7 @@ import { addAttempts } from "./commands/attempts.ts";
 import { addBuild } from "./commands/build.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addClear } from "./commands/clear.ts";
+import { addCompletion } from "./commands/completion.ts";
 import { addConsents } from "./commands/consents.ts";
 import { addDecide } from "./commands/decide.ts";
 import { addDev } from "./commands/dev.ts";
@@ -58,6 +59,7 @@ const COMMANDS = [
   addResolve,
   addReconcile,
   addDoctor,
+  addCompletion,
 ];
 
 /**

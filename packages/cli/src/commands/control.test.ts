@@ -212,6 +212,68 @@ describe("decide", () => {
     expect(outcome.err).toContain("deny --digest 0123abcd");
   });
 
+  describe("at a terminal", () => {
+    const at = async (argv: readonly string[], said: string, consent: object = CONSENT) => {
+      const decided = {
+        consentId: CONSENT_ID,
+        runId: RUN_ID,
+        status: "GRANTED",
+        repeated: false,
+        resumed: true,
+      };
+      const server = await api({
+        [`GET /v1/consents/${CONSENT_ID}`]: consent,
+        [`POST /v1/consents/${CONSENT_ID}/decision`]: decided,
+      });
+      const questions: string[] = [];
+      const ask = (question: string) => {
+        questions.push(question);
+        return Promise.resolve(said);
+      };
+      const outcome = await ghouls(["decide", CONSENT_ID, ...argv], { env: server.env, ask });
+      const words = server.asked.filter(({ line }) => line.startsWith("POST")).map(({ body }) => body);
+      return { ...outcome, questions, words };
+    };
+
+    it.each([
+      [["grant"], " Yes", { verdict: "grant", digest: "0123abcd" }],
+      [["deny", "--comment", "no"], "y", { verdict: "deny", digest: "0123abcd", comment: "no" }],
+      [[], "grant", { verdict: "grant", digest: "0123abcd" }],
+    ])(
+      "shows the request, asks, and binds the word of %j to the digest that was shown",
+      async (argv, said, word) => {
+        const outcome = await at(argv, said);
+        expect(outcome.code).toBe(0);
+        expect(outcome.out).toContain("ship with these licences");
+        expect(outcome.questions).toHaveLength(1);
+        expect(outcome.words).toEqual([word]);
+      },
+    );
+
+    it.each([
+      [["grant"], "no"],
+      [["grant"], ""],
+      [[], "yes"],
+      [[], "maybe"],
+    ])("decides nothing where %j is answered with %j", async (argv, said) => {
+      expect(await at(argv, said)).toMatchObject({ code: 1, words: [], err: "Nothing is decided.\n" });
+    });
+
+    it("asks nothing about one that is closed, nor a program that wants JSON", async () => {
+      expect(await at(["grant"], "yes", { ...CONSENT, status: "DENIED" })).toMatchObject({
+        code: 1,
+        questions: [],
+      });
+      expect(await at(["grant", "--json"], "yes")).toMatchObject({ code: 1, questions: [], words: [] });
+    });
+  });
+
+  it("wants a word beside a digest", async () => {
+    const server = await api({});
+    const outcome = await ghouls(["decide", CONSENT_ID, "--digest", "0123abcd"], { env: server.env });
+    expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining("grant or deny") as string });
+  });
+
   it("takes no other word", async () => {
     const server = await api({});
     expect((await ghouls(["decide", CONSENT_ID, "maybe"], { env: server.env })).code).toBe(2);
