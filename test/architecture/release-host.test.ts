@@ -8,6 +8,8 @@ const OF_OTHERS = [
   "codeDigest",
   "createAdmissionHandler",
   "createAdmitter",
+  "fromDrizzle",
+  "fromKysely",
   "createApiHandler",
   "createEventsHandler",
   "createEgress",

@@ -54,6 +54,7 @@ export {
   type WorkflowDefinition,
 } from "@ghouls/core";
 export { createAdmitter, type Admitter, type AdmitRequest } from "./admit.ts";
+export { fromDrizzle, fromKysely } from "./callers.ts";
 export { defineConfig, type Config, type ConfigOptions } from "./config.ts";
 export {
   codeDigest,
