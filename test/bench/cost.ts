@@ -45,6 +45,8 @@ export const ASSUMED = {
   /** Bytes of state that a durable function writes for a step. */
   durableBytesPerStep: 1_000,
   lookSeconds: 0.05,
+  /** Seconds of a hop whose events are written together. */
+  secondsPerRecord: 0.25,
   /** Long polls of an event source mapping that finds nothing: five pollers, each asking every 20 seconds. */
   emptyPollsPerMinute: 15,
 } as const;
@@ -70,6 +72,8 @@ export function millionRuns(steps: number, settings: Settings): Readonly<Record<
     "HTTP API": MILLION * PRICES.httpRequest,
     admission: MILLION * (PRICES.lambdaRequest + admissionSeconds * settings.httpGb * PRICES.lambdaGbSecond),
     SQS: MILLION * sqsRequests * PRICES.sqsRequest,
+    // What is about to be published, and what a hop says every quarter of a second. Who looks on is not among them.
+    events: MILLION * (1 + Math.ceil(workerSeconds / ASSUMED.secondsPerRecord)) * PRICES.dynamoWrite,
     workers:
       (MILLION / runsPerInvocation) *
       (PRICES.lambdaRequest + workerSeconds * settings.workerGb * PRICES.lambdaGbSecond),

@@ -19,6 +19,7 @@ import { grid } from "./table.ts";
 const BUDGET: Readonly<Record<string, { readonly kB: number; readonly gz: number; readonly ms: number }>> = {
   admission: { kB: 2_560, gz: 615, ms: 300 },
   api: { kB: 2_560, gz: 615, ms: 300 },
+  events: { kB: 2_560, gz: 615, ms: 300 },
   // With S3, for releases.
   worker: { kB: 2_360, gz: 605, ms: 200 },
   reconciler: { kB: 2_080, gz: 540, ms: 200 },

@@ -97,7 +97,7 @@ describe.each(Object.entries(libraries))("in a transaction of %s", (_, order) =>
       labels: { order: "7" },
     });
     await admitter.publish(receipt);
-    await world.later(2);
+    await world.later(60);
     expect((await world.view(receipt.admitted.runId)).status).toBe("DONE");
   });
 

@@ -66,7 +66,8 @@ export function openDynamoEvents(options: DynamoEventsOptions): DynamoEvents {
     const item = { pk: { S: partitionOf(run) }, expires_at: { N: String(expiresAt) } };
     if (record === END_OF_EVENTS) return { ...item, sk: { S: END_KEY } };
     const text = await codec.encode(JSON.stringify(record.events), { ...run, kind: "event" });
-    return { ...item, sk: { S: sortKey(record) }, events: { S: text } };
+    const last = record.isLast === true ? { ended: { BOOL: true } } : {};
+    return { ...item, sk: { S: sortKey(record) }, events: { S: text }, ...last };
   };
 
   const recordOf = async (run: RunOfEvents, item: Item): Promise<EventRecord | undefined> => {
@@ -144,7 +145,7 @@ export function openDynamoEvents(options: DynamoEventsOptions): DynamoEvents {
         await faults("events.after-read", partitionOf(run));
         const found = await Promise.all(Items.map((item) => recordOf(run, item)));
         records.push(...found.filter((record) => record !== undefined));
-        ended ||= Items.some((item) => item["sk"]?.S === END_KEY);
+        ended ||= Items.some((item) => item["sk"]?.S === END_KEY || item["ended"]?.BOOL === true);
         from = LastEvaluatedKey;
         // A place moves by what was found: a page without anything is no place to go on from.
         if (from === undefined || records.length > 0 || pages === EMPTY_PAGES) break;

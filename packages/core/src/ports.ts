@@ -194,6 +194,8 @@ export interface EventRecord {
   /** Of its first event, counted from 1 in its part; each further one has the next number. */
   readonly first: number;
   readonly events: readonly RunEvent[];
+  /** The run has ended with them. */
+  readonly isLast?: true;
 }
 
 /** The word that a run has ended: behind all records, and about nothing, since the ledger alone says how. */

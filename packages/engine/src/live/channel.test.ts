@@ -51,7 +51,11 @@ const chunks = () =>
 test("what is said together is written together, in order, and the end last", async () => {
   for (const word of ["a", "b", "c"]) channel.write(said(word));
   await channel.drain(hop, 60_000, true);
-  expect([numbers(), chunks(), ends, warned]).toEqual([[[1, 3]], ["a", "b", "c"], 1, []]);
+  expect([numbers(), chunks(), warned]).toEqual([[[1, 3]], ["a", "b", "c"], []]);
+  // In the same write; where there is nothing else to write, in one of its own.
+  expect([put.at(-1)?.isLast, ends]).toEqual([true, 0]);
+  await channel.drain({ ...hop, enqueueSeq: 2 }, 60_000, true);
+  expect(ends).toBe(1);
 });
 
 test("what is said is written after a moment, without anybody who waits for it", async () => {
@@ -66,6 +70,17 @@ test("what is said is written after a moment, without anybody who waits for it",
       [2, 1],
     ]);
     expect(vi.getTimerCount()).toBe(0);
+    // Facts wait for each other a little longer, but not behind what is said.
+    const fact = { kind: "published", at: "", enqueueSeq: 1, publications: 1 } as const;
+    channel.tell(hop, fact);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(put).toHaveLength(2);
+    channel.write(said("c"));
+    await vi.advanceTimersByTimeAsync(70);
+    expect(numbers().at(-1)).toEqual([3, 2]);
+    channel.tell(hop, fact);
+    await vi.advanceTimersByTimeAsync(260);
+    expect(numbers().at(-1)).toEqual([5, 1]);
   } finally {
     vi.useRealTimers();
   }
@@ -99,7 +114,7 @@ test("a failure is tried once more under the same place; then it is a hole in th
   nowMs += 5_000;
   channel.write({ ...said("d"), enqueueSeq: 4 });
   await channel.drain({ ...hop, enqueueSeq: 4 }, 60_000, true);
-  expect([chunks(), ends]).toEqual([["a", "d"], 1]);
+  expect([chunks(), put.at(-1)?.isLast]).toEqual([["a", "d"], true]);
 });
 
 test("more than may wait is lost, and what comes after it has its own number", async () => {

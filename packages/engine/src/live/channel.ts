@@ -18,8 +18,9 @@ export interface LiveChannelOptions {
   readonly log: Logger;
 }
 
-/** What comes together within this is written together, in milliseconds. */
+/** What comes together within this is written together, in milliseconds: what is said live soon, facts a little later. */
 const GATHER_MS = 60;
+const GATHER_FACTS_MS = 250;
 /** Of what waits to be written of one hop, in bytes; what comes beyond is lost, and seen as a gap. */
 const MOST_WAITING_BYTES = 1_048_576;
 /** Of all chunks of one hop, in bytes: a channel is for people who look on, not an archive. */
@@ -50,7 +51,12 @@ interface Said {
   why: string | undefined;
   writing: Promise<void> | undefined;
   timer: ReturnType<typeof setTimeout> | undefined;
+  /** After how many milliseconds it fires. */
+  timerMs: number;
   /** Nothing more is gathered: what waits is written at once, or not at all. */
+  /** The run has ended with this hop, and whether the last record says so. */
+  finished: boolean;
+  endIsSaid: boolean;
   closing: "no" | "draining" | "given up";
 }
 
@@ -91,8 +97,9 @@ export class LiveChannel implements LiveStream {
     const said = this.#of(hop);
     said.closing = "draining";
     const drained = async (): Promise<void> => {
+      said.finished = finished;
       while (said.waiting.length > 0 || said.writing !== undefined) await this.#write(said);
-      if (finished) await this.#put(said, END_OF_EVENTS);
+      if (finished && !said.endIsSaid) await this.#put(said, END_OF_EVENTS);
     };
     const inTime = await endsWithin(drained(), withinMs);
     said.closing = "given up";
@@ -127,6 +134,9 @@ export class LiveChannel implements LiveStream {
       why: undefined,
       writing: undefined,
       timer: undefined,
+      timerMs: 0,
+      finished: false,
+      endIsSaid: false,
       closing: "no",
     };
     this.#said.set(keyOf(hop), made);
@@ -140,7 +150,14 @@ export class LiveChannel implements LiveStream {
     said.waiting.push({ number: said.last, event, bytes });
     said.waitingBytes += bytes;
     if (said.closing === "no" && said.writing === undefined)
-      said.timer ??= setTimeout(() => void this.#write(said), GATHER_MS);
+      this.#writeSoon(said, event.kind === "chunk" || event.kind === "emitted" ? GATHER_MS : GATHER_FACTS_MS);
+  }
+
+  #writeSoon(said: Said, withinMs: number): void {
+    if (said.timer !== undefined && said.timerMs <= withinMs) return;
+    clearTimeout(said.timer);
+    said.timer = setTimeout(() => void this.#write(said), withinMs);
+    said.timerMs = withinMs;
   }
 
   #lose(said: Said, count: number, why: string): void {
@@ -154,8 +171,7 @@ export class LiveChannel implements LiveStream {
     said.timer = undefined;
     said.writing ??= this.#writeNext(said).finally(() => {
       said.writing = undefined;
-      if (said.waiting.length > 0 && said.closing === "no")
-        said.timer ??= setTimeout(() => void this.#write(said), GATHER_MS);
+      if (said.waiting.length > 0 && said.closing === "no") this.#writeSoon(said, GATHER_MS);
     });
     return said.writing;
   }
@@ -164,7 +180,10 @@ export class LiveChannel implements LiveStream {
     do {
       const { record, count } = this.#take(said);
       said.onItsWay = count;
-      if (record !== undefined && !(await this.#put(said, record))) said.lost += count;
+      if (record !== undefined) {
+        if (await this.#put(said, record)) said.endIsSaid ||= record.isLast === true;
+        else said.lost += count;
+      }
       said.onItsWay = 0;
       // Half a record can wait for more; a whole one is overdue.
     } while (said.waitingBytes > RECORD_BYTES && said.closing !== "given up");
@@ -186,7 +205,9 @@ export class LiveChannel implements LiveStream {
     said.waitingBytes -= bytes;
     const { enqueueSeq } = said.hop;
     const events = taken.map(({ event }) => event);
-    return { record: { enqueueSeq, part: "hop", first: begin.number, events }, count };
+    const isLast = said.finished && said.waiting.length === 0;
+    const record = { enqueueSeq, part: "hop", first: begin.number, events } as const;
+    return { record: isLast ? { ...record, isLast } : record, count };
   }
 
   /** False where it was not taken, or nobody knows. */

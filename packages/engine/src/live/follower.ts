@@ -179,7 +179,10 @@ export class Follower {
   /** The end comes last: after what its worker may still be writing, and after all that the ledger has. */
   async #finish(progress: Progress, finishedAt: Date, isDown: boolean): Promise<wire.EventBatch[]> {
     const age = progress.now.getTime() - finishedAt.getTime();
-    if (!this.#ended && !isDown && age < ON_ITS_WAY_MS) {
+    const { enqueueSeq, stage, ordinal } = this.#place;
+    const { enqueueSeq: lastSeq, journalLength } = progress;
+    const isWhole = stage === 3 && enqueueSeq === lastSeq && ordinal >= journalLength;
+    if (!isWhole && !this.#ended && !isDown && age < ON_ITS_WAY_MS) {
       this.#pauseMs = FIRST_PAUSE_MS;
       this.#nextLook = Number.NEGATIVE_INFINITY;
       return [];
