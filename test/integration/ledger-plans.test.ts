@@ -422,17 +422,22 @@ const cases: readonly Case[] = [
     rows: 102,
     values: () => filtered(first(51), { status: ["DONE"], workflow: "hello" }),
   },
-  { name: "runs.matching", rows: 204, values: () => [...first(101), OPEN, ...BETWEEN, null, false, [], []] },
+  { name: "runs.matching", rows: 204, values: () => [...first(101), OPEN, ...BETWEEN, null, false] },
   {
     name: "runs.matching",
     when: "half way",
     rows: 204,
-    values: () => [...later(101), OPEN, ...BETWEEN, null, false, [], []],
+    values: () => [...later(101), OPEN, ...BETWEEN, null, false],
   },
   {
     name: "runs.matching-children",
     rows: 10,
-    values: () => [...first(101), OPEN, ...BETWEEN, null, false, [], [], running.runId],
+    values: () => [...first(101), OPEN, ...BETWEEN, null, false, running.runId],
+  },
+  {
+    name: "runs.matching-labeled",
+    rows: 204,
+    values: () => [...first(101), OPEN, ...BETWEEN, null, false, ["team"], ["payments"], null],
   },
   {
     name: "redrives.make",

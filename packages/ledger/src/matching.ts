@@ -28,8 +28,7 @@ const MEANT = `run.tenant_id = $1
     and (run.created_at, run.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)
     and run.created_at < $6::timestamptz and run.created_at >= $7::timestamptz
     and ($8::text is null or run.workflow_name = $8)
-    and (not $9::boolean or run.attention_at is not null or run.quarantined_at is not null)
-    and ${hasLabels("$10", "$11")}`;
+    and (not $9::boolean or run.attention_at is not null or run.quarantined_at is not null)`;
 const NEWEST = `order by run.created_at desc, run.run_id desc
 limit $4`;
 
@@ -55,8 +54,29 @@ const MATCHING_CHILDREN = readStatement(
 select ${SHOWN}
 from ghouls.runs run
 where ${MEANT}
-    and run.status = any($5::text[]) and run.status in (${sqlStates(OPEN_RUN)}) and run.parent_run_id = $12::uuid
+    and run.status = any($5::text[]) and run.status in (${sqlStates(OPEN_RUN)}) and run.parent_run_id = $10::uuid
 ${NEWEST}`,
+);
+
+/** By the first of the labels, whose index has the order of the answer. */
+const MATCHING_LABELED = readStatement(
+  "runs.matching-labeled",
+  `
+select ${SHOWN}
+from ghouls.labels first
+cross join lateral (
+  select run.*
+  from ghouls.runs run
+  where ${MEANT}
+    and run.status = any($5::text[]) and run.status in (${sqlStates(OPEN_RUN)}) and run.run_id = first.run_id
+    and ($12::uuid is null or run.parent_run_id = $12) and ${hasLabels("$10", "$11")}
+  -- Not to be turned round: the first label drives it.
+  offset 0
+) as run
+where first.tenant_id = $1 and first.key = ($10::text[])[1] and first.value = ($11::text[])[1]
+  and (first.created_at, first.run_id) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid)
+order by first.created_at desc, first.run_id desc
+limit $4`,
 );
 
 /**
@@ -82,12 +102,13 @@ export async function readMatchingRuns(
     after,
     filter.workflow ?? null,
     filter.attention ?? false,
-    ...labelValues(filter.labels),
   ];
-  const { parentRunId } = filter;
-  const found = await (parentRunId === undefined
-    ? executor.run(MATCHING, values)
-    : executor.run(MATCHING_CHILDREN, [...values, parentRunId]));
+  const { parentRunId, labels = {} } = filter;
+  const found = await (Object.keys(labels).length > 0
+    ? executor.run(MATCHING_LABELED, [...values, ...labelValues(labels), parentRunId ?? null])
+    : parentRunId === undefined
+      ? executor.run(MATCHING, values)
+      : executor.run(MATCHING_CHILDREN, [...values, parentRunId]));
   const shown = found.slice(0, page.limit);
   const last = shown.at(-1);
   return {
