@@ -12,6 +12,8 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "runs.byId": "reads",
   "runs.get": "reads",
   "runs.page": "reads",
+  "runs.progress": "reads",
+  "journal.outline": "reads",
   "runs.raiseAttention": "keeps: it asks for a person, and no pass looks after that",
   "runs.quarantineIfClaimed": "keeps: a claim is open, and what it leaves is nobody's before a person's word",
   "runs.adoptIfClaimed": "keeps: a claim is open",

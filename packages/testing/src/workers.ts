@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { GhoulsError, parseMessage, stepLimitMs, type Clock } from "@ghouls/core";
+import { GhoulsError, noLiveStream, parseMessage, stepLimitMs, type Clock } from "@ghouls/core";
 import { Publisher, work, type ExecutionDeps } from "@ghouls/engine";
 import { SLOWER } from "@ghouls/ledger/scratch";
 import type { Config } from "ghouls";
@@ -100,7 +100,7 @@ export class Workers {
       exit: () => line.cut(),
       // A lost worker says nothing more.
       live: {
-        ...deps.live,
+        ...noLiveStream,
         write: (event) => {
           if (!line.isCut) deps.live.write(event);
         },
