@@ -66,7 +66,7 @@ export function openDynamoEvents(options: DynamoEventsOptions): DynamoEvents {
     const item = { pk: { S: partitionOf(run) }, expires_at: { N: String(expiresAt) } };
     if (record === END_OF_EVENTS) return { ...item, sk: { S: END_KEY } };
     const text = await codec.encode(JSON.stringify(record.events), { ...run, kind: "event" });
-    const last = record.isLast === true ? { ended: { BOOL: true } } : {};
+    const last: Item = record.isLast === true ? { ended: { BOOL: true } } : {};
     return { ...item, sk: { S: sortKey(record) }, events: { S: text }, ...last };
   };
 
