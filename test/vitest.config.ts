@@ -43,7 +43,7 @@ export default defineConfig({
     // A test that failed once is a fault to be found.
     retry: 0,
     projects: [
-      project("postgres18", ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"]),
+      project("postgres18", ["packages/*/{src,app}/**/*.test.ts", "test/**/*.test.ts"]),
       ...where("postgres15"),
       ...where("pgbouncer"),
       project("neon", LEDGER_SUITE),

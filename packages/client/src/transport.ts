@@ -117,15 +117,16 @@ export async function openStream(
     if (response.status === 204) return undefined;
     if (!response.ok || response.body === null) throw problemErrorOf(response, await response.text());
     heard();
-    const passing = new TransformStream<Uint8Array, Uint8Array>({
-      transform: (chunk, controller) => {
+    // Apart from its stream: the types of browsers do not know `cancel` yet.
+    const passing = {
+      transform: (chunk: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>) => {
         heard();
         controller.enqueue(chunk);
       },
       flush: () => clearTimeout(timer),
       cancel: () => clearTimeout(timer),
-    });
-    return response.body.pipeThrough(passing);
+    };
+    return response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(passing));
   } catch (error) {
     clearTimeout(timer);
     signal?.throwIfAborted();

@@ -1,0 +1,56 @@
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { Empty } from "../parts/empty.tsx";
+import { ProblemNote } from "../parts/problem.tsx";
+import { Filters } from "./filters.tsx";
+import { RunList } from "./list.tsx";
+import type { RunSearch } from "./search.ts";
+import { useRuns } from "./use-runs.ts";
+import "./runs.css";
+
+const route = getRouteApi("/runs");
+
+/** All runs of the tenant, the newest first. */
+export function RunsPage() {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const [firstInView, setFirstInView] = useState(0);
+  const runs = useRuns(search, firstInView);
+  const setSearch = (next: RunSearch): void => {
+    setFirstInView(0);
+    void navigate({ to: "/runs", search: next });
+  };
+  return (
+    <div className="page runs-page">
+      <div className="page-head">
+        <h1>Runs</h1>
+      </div>
+      <Filters search={search} onChange={setSearch} />
+      <ProblemNote error={runs.error} />
+      {runs.rows.length > 0 && <RunList runs={runs} onLook={setFirstInView} />}
+      {!runs.isLoading && runs.rows.length === 0 && runs.error === null && (
+        <Nothing isFiltered={Object.keys(search).length > 0} onClear={() => setSearch({})} />
+      )}
+    </div>
+  );
+}
+
+function Nothing({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
+  if (isFiltered) {
+    return (
+      <Empty title="No run is like that">
+        <button type="button" onClick={onClear}>
+          Show all runs
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="Nothing has run yet">
+      <p>
+        Ask for a run with <code>ghouls submit hello</code>, with the client, or with{" "}
+        <code>POST /v1/runs</code>: it shows up here by itself.
+      </p>
+    </Empty>
+  );
+}

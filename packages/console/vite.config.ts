@@ -1,0 +1,16 @@
+import { fileURLToPath } from "node:url";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+/** The console is a static site: nothing inline and nothing from another host, so that its policy can be strict. */
+export default defineConfig({
+  root: fileURLToPath(new URL("app", import.meta.url)),
+  plugins: [react()],
+  build: {
+    outDir: fileURLToPath(new URL("dist", import.meta.url)),
+    emptyOutDir: true,
+    target: "es2024",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+});
