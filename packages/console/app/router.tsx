@@ -7,6 +7,7 @@ import {
 } from "@tanstack/react-router";
 import { NotFound, PageBroken } from "./shell/broken.tsx";
 import { Frame } from "./shell/frame.tsx";
+import { runPageSearch } from "./run/search.ts";
 import { runSearch } from "./runs/search.ts";
 import { RunsPage } from "./runs/page.tsx";
 
@@ -24,6 +25,7 @@ const runs = createRoute({ ...at("/runs"), component: RunsPage, validateSearch: 
 const run = createRoute({
   ...at("/runs/$runId"),
   component: lazyRouteComponent(() => import("./run/page.tsx"), "RunPage"),
+  validateSearch: runPageSearch,
 });
 
 export const router = createRouter({
