@@ -16,24 +16,28 @@ interface SentenceProps {
 export function Sentence({ run, entries }: SentenceProps) {
   const now = useNow();
   const sentence = sentenceOf(run, entries, now);
-  const consents = run.waits.filter(({ consentId }) => consentId !== null);
+  if (sentence === undefined && run.error === null && run.quarantine === null && run.attention === null) {
+    return null;
+  }
   return (
     <div className="notes">
       {sentence !== undefined && (
         <p className="note tone-still sentence">
           <Shown text={sentence} />{" "}
-          {consents.map(({ consentId }) => (
-            <a key={consentId} href={`/consents/${consentId}`}>
-              Look at it
-            </a>
+          {run.waits.map(({ consentId, attemptId, childRunId }) => (
+            <WaitLink key={consentId ?? attemptId ?? childRunId} {...{ consentId, attemptId, childRunId }} />
           ))}
-          {run.waits
-            .filter(({ attemptId }) => attemptId !== null)
-            .map(({ attemptId }) => (
-              <a key={attemptId} href={`/attempts/${attemptId}`}>
-                Look at it
-              </a>
-            ))}
+        </p>
+      )}
+      {run.error !== null && (
+        <p className="note tone-bad">
+          <code>{run.error.code}</code>{" "}
+          {run.error.step !== undefined && (
+            <>
+              in <Shown text={run.error.step} />:{" "}
+            </>
+          )}
+          <Shown text={firstOf(run.error.message)} />
         </p>
       )}
       {run.quarantine !== null && (
@@ -56,6 +60,25 @@ export function Sentence({ run, entries }: SentenceProps) {
   );
 }
 
+/** Where more stands about what it waits for. */
+function WaitLink({
+  consentId,
+  attemptId,
+  childRunId,
+}: Pick<wire.OpenWait, "consentId" | "attemptId" | "childRunId">) {
+  if (consentId !== null) return <a href={`/consents/${consentId}`}>Look at the consent</a>;
+  if (attemptId !== null) return <a href={`/attempts/${attemptId}`}>Look at the job</a>;
+  if (childRunId === null) return null;
+  return (
+    <Link to="/runs/$runId" params={{ runId: childRunId }}>
+      Look at the child
+    </Link>
+  );
+}
+
+/** The beginning of a message; the whole stands below. */
+const firstOf = (message: string): string => (message.length <= 300 ? message : `${message.slice(0, 300)}…`);
+
 /** Who asked for it, and when. */
 export function Head({ run }: { run: wire.RunView }) {
   const labels = Object.entries(run.labels);
@@ -63,7 +86,7 @@ export function Head({ run }: { run: wire.RunView }) {
     <div className="sheet">
       <Facts>
         <Fact name="Run">
-          <code>{run.runId}</code> <Copy text={run.runId} what="the run’s id" />
+          <code className="nowrap">{run.runId}</code> <Copy text={run.runId} what="the run’s id" />
         </Fact>
         <Fact name="Asked for">
           <Moment at={run.createdAt} /> by <Shown text={run.requestedBy} />
