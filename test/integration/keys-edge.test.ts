@@ -124,6 +124,8 @@ test("every permission is asked for by a route, and every route but the public o
   expect(all.filter((route) => !guarded.includes(route))).toEqual([
     // Whoever calls it has a token of another kind.
     "POST /v1/attempts/{id}/callback",
+    // Needs a token, and no permission.
+    "GET /v1/whoami",
     "GET /healthz",
     "GET /readyz",
   ]);

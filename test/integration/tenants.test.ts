@@ -158,6 +158,7 @@ const OTHERS = [
   "POST /v1/runs/batch",
   "POST /v1/pauses",
   "GET /v1/workflows",
+  "GET /v1/whoami",
   "GET /v1/reconciler",
   "POST /v1/reconciler/passes",
   "POST /v1/integrity/{id}/acknowledgement",

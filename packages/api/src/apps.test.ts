@@ -210,6 +210,7 @@ const SECURED = [
     as: "keeper",
   },
   { method: "GET", path: "/v1/workflows", status: 200, schema: wire.WorkflowList, refused: "nobody" },
+  { method: "GET", path: "/v1/whoami", status: 200, schema: wire.Whoami },
 ] as const;
 
 /** A path of the document as the table has it. */
@@ -268,8 +269,10 @@ describe.each(SECURED)("$method $path", (route) => {
     expect([fakes.admission.admitted, fakes.control.acts]).toEqual([[], []]);
   });
 
-  it("refuses a role without the permission with 403", async () => {
-    const response = await app(request(route.refused));
+  const refused = "refused" in route ? [route.refused] : [];
+
+  it.each(refused)("refuses the role %s, without the permission, with 403", async (role) => {
+    const response = await app(request(role));
     expect(response.status).toBe(403);
     expect(code(await problem(response))).toBe("forbidden");
     expect([fakes.admission.admitted, fakes.control.acts]).toEqual([[], []]);

@@ -47,6 +47,10 @@ describe("the OpenAPI document", () => {
       security: [{ bearer: ["runs:cancel"] }],
       description: "Needs the permission `runs:cancel`.",
     });
+    expect(document.paths?.["/v1/whoami"]?.get).toMatchObject({
+      security: [{ bearer: [] }],
+      description: "Needs a token, and no permission.",
+    });
     expect(JSON.stringify(document)).not.toMatch(/middleware|"needs"/);
   });
 

@@ -1,8 +1,8 @@
 import { statesOf, wire } from "@ghouls/core";
 import { z } from "@hono/zod-openapi";
-import { defineRoute } from "./define-route.ts";
+import { ANY_TOKEN, defineRoute } from "./define-route.ts";
 import { answer, problems } from "./responses.ts";
-import { Health, Readiness, RunPage, RunView, Timeline, WorkflowList } from "./schemas.ts";
+import { Health, Readiness, RunPage, RunView, Timeline, Whoami, WorkflowList } from "./schemas.ts";
 
 const RUN_STATES = statesOf("run");
 const DEFAULT_PAGE = 50;
@@ -114,6 +114,15 @@ export const listWorkflows = defineRoute({
   responses: { 200: answer("All registered versions.", WorkflowList), ...problems(401, 403) },
 });
 
+export const whoami = defineRoute({
+  method: "get",
+  path: "/v1/whoami",
+  operationId: "whoami",
+  summary: "Tell whom the token speaks for, and what they may do",
+  needs: ANY_TOKEN,
+  responses: { 200: answer("Its bearer.", Whoami), ...problems(401) },
+});
+
 export const healthz = defineRoute({
   method: "get",
   path: "/healthz",
@@ -136,4 +145,4 @@ export const readyz = defineRoute({
   },
 });
 
-export const READ_ROUTES = [listRuns, getRun, getTimeline, listWorkflows, healthz, readyz] as const;
+export const READ_ROUTES = [listRuns, getRun, getTimeline, listWorkflows, whoami, healthz, readyz] as const;

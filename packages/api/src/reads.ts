@@ -12,6 +12,7 @@ import {
   listRuns,
   listWorkflows,
   readyz,
+  whoami,
 } from "./read-routes.ts";
 
 export interface ReadDependencies {
@@ -49,6 +50,10 @@ export function mountReads(app: Application, dependencies: ReadDependencies): vo
   });
 
   app.openapi(listWorkflows, (context) => context.json(dependencies.workflows(), 200));
+  app.openapi(whoami, (context) => {
+    const { tenantId, subject, roles, permissions } = context.get("principal");
+    return context.json({ tenantId, subject, roles: [...roles], permissions: [...permissions] }, 200);
+  });
   mountPublic(app, dependencies);
 }
 

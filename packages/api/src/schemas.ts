@@ -47,6 +47,7 @@ export const RunPage = named("RunPage", wire.RunPage);
 export const EventPage = named("EventPage", wire.EventPage);
 export const Timeline = named("Timeline", wire.Timeline);
 export const WorkflowList = named("WorkflowList", wire.WorkflowList);
+export const Whoami = named("Whoami", wire.Whoami);
 export const Problem = named("Problem", wire.Problem);
 
 export const Health = named("Health", z.object({ status: z.literal("ok") }));

@@ -119,6 +119,8 @@ export interface GhoulsClient<Workflows = Untyped> {
   listRuns(query?: RunQuery): Promise<wire.RunPage>;
   getTimeline(runId: string, options?: CallOptions): Promise<wire.Timeline>;
   listWorkflows(options?: CallOptions): Promise<wire.WorkflowList>;
+  /** Whom the token speaks for, and what they may do. */
+  whoami(options?: CallOptions): Promise<wire.Whoami>;
   /** The run, once it has ended: DONE, FAILED or CANCELLED. */
   waitForRun(runId: string, options?: PollOptions): Promise<wire.RunView>;
 }
@@ -339,7 +341,9 @@ function jobs(call: Transport): Pick<GhoulsClient, "getAttempt" | "listAttempts"
   };
 }
 
-function reads(call: Transport): Pick<GhoulsClient, "getRun" | "listRuns" | "getTimeline" | "listWorkflows"> {
+function reads(
+  call: Transport,
+): Pick<GhoulsClient, "getRun" | "listRuns" | "getTimeline" | "listWorkflows" | "whoami"> {
   return {
     getRun: (runId, { signal } = {}) =>
       call({ method: "GET", path: pathOf(runId), schema: wire.RunView, signal }),
@@ -349,6 +353,7 @@ function reads(call: Transport): Pick<GhoulsClient, "getRun" | "listRuns" | "get
       call({ method: "GET", path: pathOf(runId, "/timeline"), schema: wire.Timeline, signal }),
     listWorkflows: ({ signal } = {}) =>
       call({ method: "GET", path: "/v1/workflows", schema: wire.WorkflowList, signal }),
+    whoami: ({ signal } = {}) => call({ method: "GET", path: "/v1/whoami", schema: wire.Whoami, signal }),
   };
 }
 

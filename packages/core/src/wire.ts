@@ -11,6 +11,7 @@ export * from "./wire/pauses.ts";
 export * from "./wire/reconciler.ts";
 export * from "./wire/runs.ts";
 export * from "./wire/waits.ts";
+export * from "./wire/whoami.ts";
 
 /** RFC 9457. `type` is `urn:ghouls:problem:<code>` and stable. */
 export const Problem = z.object({

@@ -37,6 +37,14 @@ function told(error: unknown): {
       requestId: undefined,
     };
   }
-  const detail = error instanceof Error ? error.message : String(error);
-  return { title: "The console has failed", detail, fix: "Load the page again.", requestId: undefined };
+  // What the console itself refuses to send is an Error with a sentence; anything else is a fault of it.
+  if (error instanceof Error && error.name === "Error") {
+    return { title: "That cannot be sent", detail: error.message, fix: undefined, requestId: undefined };
+  }
+  return {
+    title: "The console has failed",
+    detail: error instanceof Error ? error.message : String(error),
+    fix: "Load the page again.",
+    requestId: undefined,
+  };
 }

@@ -1,7 +1,7 @@
 import type { AttemptStatus, ConsentStatus, RunStatus } from "@ghouls/core";
 
 /** A colour by what a state means for whoever looks: not yet, under way, a person is asked, something else is waited for, ending, good, bad, off. */
-type Tone = "still" | "live" | "person" | "wait" | "ending" | "good" | "bad" | "off";
+export type Tone = "still" | "live" | "person" | "wait" | "ending" | "good" | "bad" | "off";
 
 const RUN: Readonly<Record<RunStatus, readonly [Tone, string]>> = {
   QUEUED: ["still", "Queued"],

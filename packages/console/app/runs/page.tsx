@@ -5,6 +5,7 @@ import { ProblemNote } from "../parts/problem.tsx";
 import { Filters } from "./filters.tsx";
 import { RunList } from "./list.tsx";
 import type { RunSearch } from "./search.ts";
+import { SubmitButton } from "./submit.tsx";
 import { useRuns } from "./use-runs.ts";
 import "./runs.css";
 
@@ -24,6 +25,9 @@ export function RunsPage() {
     <div className="page runs-page">
       <div className="page-head">
         <h1>Runs</h1>
+        <div className="actions">
+          <SubmitButton />
+        </div>
       </div>
       <Filters search={search} onChange={setSearch} />
       <ProblemNote error={runs.error} />
