@@ -59,7 +59,7 @@ function assemble({ folder, path, manifest }: Package, compiled: string): void {
   writeFileSync(join(dist, "package.json"), `${JSON.stringify(publishedManifest(manifest), null, 2)}\n`);
   writeFileSync(join(dist, "README.md"), readmeOf(path, manifest));
   copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"));
-  for (const file of manifest.files ?? []) copyFileSync(join(path, file), join(dist, file));
+  for (const file of manifest.files ?? []) cpSync(join(path, file), join(dist, file), { recursive: true });
   verify(dist, lib, manifest);
 }
 

@@ -7,7 +7,7 @@ export default defineConfig({
   root: fileURLToPath(new URL("app", import.meta.url)),
   plugins: [react()],
   build: {
-    outDir: fileURLToPath(new URL("dist", import.meta.url)),
+    outDir: fileURLToPath(new URL("site", import.meta.url)),
     emptyOutDir: true,
     target: "es2024",
     assetsInlineLimit: 0,

@@ -14,7 +14,7 @@ const FLOORS: readonly Floor[] = [
   { number: 5, packages: ["workflows"], leftwards: false },
   {
     number: 4,
-    packages: ["ghouls", "functions", "local", "testing", "cli", "localstack-utils", "console"],
+    packages: ["ghouls", "functions", "console", "local", "testing", "cli", "localstack-utils"],
     leftwards: true,
   },
   { number: 3, packages: ["api"], leftwards: false },

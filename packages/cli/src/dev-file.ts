@@ -8,6 +8,7 @@ import type { Io } from "./io.ts";
 /** What `ghouls dev` leaves in its data folder while it runs (design.md §6). */
 const DevFile = z.object({
   apiUrl: z.string(),
+  consoleUrl: z.string().optional(),
   databaseUrl: z.string().optional(),
   migrationUrl: z.string().optional(),
   databaseSchema: z.string().default("ghouls"),

@@ -7,6 +7,7 @@ import { addCancel } from "./commands/cancel.ts";
 import { addClear } from "./commands/clear.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addConsents } from "./commands/consents.ts";
+import { addConsole } from "./commands/console.ts";
 import { addDecide } from "./commands/decide.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
@@ -34,6 +35,7 @@ import { processIo, type Io } from "./io.ts";
 const COMMANDS = [
   addInit,
   addDev,
+  addConsole,
   addWorker,
   addBuild,
   addWorkflows,

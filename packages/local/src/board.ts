@@ -11,7 +11,7 @@ import type { DevState, StateFile } from "./state.ts";
 
 export interface Board {
   update(change: {
-    api?: { readonly url: string; readonly pid: number };
+    api?: { readonly url: string; readonly consoleUrl: string | undefined; readonly pid: number };
     functions?: ReturnType<Functions["processes"]>;
     code?: CodeState;
     notices?: readonly Notice[];
@@ -53,6 +53,7 @@ export function createBoard(options: BoardOptions): Board {
       const migrationUrl = database.ended === undefined ? undefined : database.migrationUrl;
       const state = {
         apiUrl: current.api.url,
+        ...(current.api.consoleUrl === undefined ? {} : { consoleUrl: current.api.consoleUrl }),
         databaseUrl: database.url,
         databaseSchema: schema,
         ...(migrationUrl === undefined ? {} : { migrationUrl }),

@@ -182,7 +182,7 @@ async function stay(
 
 /** What to open and what to try. Tokens are named by where they stand, and not printed. */
 function welcome(host: Host, { dataDir, watch }: DevOptions): readonly string[] {
-  const { apiUrl } = host.state;
+  const { apiUrl, consoleUrl } = host.state;
   const state = join(dataDir, "dev.json");
   const first = host.config.examples[0];
   const elsewhere = dataDirOption(dataDir);
@@ -202,6 +202,9 @@ function welcome(host: Host, { dataDir, watch }: DevOptions): readonly string[] 
     "",
     "Ghouls is up.",
     `  API     ${apiUrl}  (${apiUrl}/openapi.json)`,
+    ...(consoleUrl === undefined
+      ? []
+      : [`  console npx ghouls console${elsewhere}  (prints a link that signs you in)`]),
     `  state   ${state}  (tokens, database, processes)`,
     `  log     ${host.logFile}`,
     ...(watch === false ? [] : ["  watch   what you save runs at once, and is told here"]),

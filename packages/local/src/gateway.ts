@@ -1,6 +1,7 @@
 import { createServer, request as httpRequest } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Site, SiteFile } from "@ghouls/console";
 import { GhoulsError } from "@ghouls/core";
 
 /** Where the API listens if the user names no port. */
@@ -35,13 +36,20 @@ interface Target {
  * Listens on loopback.
  * @param first where requests go; without it they are answered 503 until the first turn
  * @param port the user's; {@link DEFAULT_PORT} where undefined, or a free one where that is taken
+ * @param site the console, which answers whoever asks for a page of it
  * @throws GhoulsError where the user's port cannot be used
  */
-export async function openGateway(port: number | undefined, first?: number): Promise<Gateway> {
+export async function openGateway(port: number | undefined, first?: number, site?: Site): Promise<Gateway> {
   let target = first === undefined ? undefined : targetAt(first);
   // It never ends an idle connection by itself. A server that does so after some seconds cuts off the request that came
   // while its process stood still: the timer fires before the request is read.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+    const file = fileFor(site, request);
+    if (file !== undefined) {
+      response.writeHead(200, { ...file.headers, "content-length": file.body.byteLength });
+      response.end(request.method === "HEAD" ? undefined : file.body);
+      return;
+    }
     const mine = target;
     if (mine === undefined) {
       refuse(response, 503, "Service Unavailable", "it is starting");
@@ -70,6 +78,11 @@ export async function openGateway(port: number | undefined, first?: number): Pro
       server.closeAllConnections();
     },
   };
+}
+
+function fileFor(site: Site | undefined, { method, url, headers }: IncomingMessage): SiteFile | undefined {
+  if (site === undefined || (method !== "GET" && method !== "HEAD")) return undefined;
+  return site.fileFor((url ?? "/").replace(/[?#].*$/s, ""), headers.accept);
 }
 
 function targetAt(port: number): Target {

@@ -67,7 +67,7 @@ export interface HostOptions {
 
 export interface Host {
   readonly config: LoadedConfig;
-  readonly state: Pick<DevState, "apiUrl" | "tokens">;
+  readonly state: Pick<DevState, "apiUrl" | "tokens"> & { readonly consoleUrl: string | undefined };
   readonly logFile: string;
   /** Resolves, with the reason, when a process that the host cannot do without has ended unasked. */
   readonly broken: Promise<string>;
@@ -186,7 +186,7 @@ async function startParts(options: HostOptions, owner: Owner): Promise<Host> {
   }
   return {
     config,
-    state: { apiUrl: serving.url, tokens },
+    state: { apiUrl: serving.url, consoleUrl: serving.consoleUrl, tokens },
     logFile,
     broken: Promise.race([
       serving.broken,

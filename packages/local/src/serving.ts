@@ -1,3 +1,4 @@
+import { openSite } from "@ghouls/console";
 import type { QueuePort } from "@ghouls/core";
 import type { ApiProcess } from "./api.ts";
 import { startApi } from "./api.ts";
@@ -49,6 +50,8 @@ interface Generation {
 /** The API and the functions, whose processes can be replaced by ones with other code. */
 export interface Serving {
   readonly url: string;
+  /** Where the console is; undefined where it was not built. */
+  readonly consoleUrl: string | undefined;
   /** Resolves with the reason, where there is no API any more and nobody has asked for that. */
   readonly broken: Promise<string>;
   /** Lets messages and the schedule in. */
@@ -67,19 +70,27 @@ export interface Serving {
  * @throws GhoulsError where one cannot start; then none is left
  */
 export async function startServing(options: ServingOptions, first: Code): Promise<Serving> {
-  const gateway = await openGateway(options.port);
+  // This host streams events itself, at the same address.
+  const site = await openSite({ config: { apiUrl: "", eventsUrl: "" } });
+  const gateway = await openGateway(options.port, undefined, site);
+  const consoleUrl = site === undefined ? undefined : gateway.url;
   try {
     // A user whose services are elsewhere names an address that they can reach.
     const publicUrl = options.env["GHOULS_PUBLIC_URL"] || gateway.url;
     const env = { ...options.env, GHOULS_PUBLIC_URL: publicUrl };
-    return await startBehind(gateway, { ...options, env }, first);
+    return { ...(await startBehind(gateway, consoleUrl, { ...options, env }, first)), consoleUrl };
   } catch (error) {
     gateway.close();
     throw error;
   }
 }
 
-async function startBehind(gateway: Gateway, options: ServingOptions, first: Code): Promise<Serving> {
+async function startBehind(
+  gateway: Gateway,
+  consoleUrl: string | undefined,
+  options: ServingOptions,
+  first: Code,
+): Promise<Omit<Serving, "consoleUrl">> {
   const broken = Promise.withResolvers<string>();
   const entries = new Map<Code, readonly ProcessEntry[]>();
   const alive = new Set<Generation>();
@@ -116,7 +127,7 @@ async function startBehind(gateway: Gateway, options: ServingOptions, first: Cod
     url,
     broken: broken.promise,
     open: async () => {
-      await options.board.update({ api: { url, pid: current.api.pid } });
+      await options.board.update({ api: { url, consoleUrl, pid: current.api.pid } });
       sources = openSources({
         ...options,
         queues: Object.keys(first.settings.queues),
@@ -134,7 +145,7 @@ async function startBehind(gateway: Gateway, options: ServingOptions, first: Cod
       // What becomes of its runs is told when it is known whether a release has its code.
       await before.releasing?.ended;
       watch(next);
-      await options.board.update({ api: { url, pid: next.api.pid } });
+      await options.board.update({ api: { url, consoleUrl, pid: next.api.pid } });
       void retire(before, answered);
     },
     stop: async () => {

@@ -18,6 +18,8 @@ export interface ProcessEntry {
 /** What `dev.json` tells other programs on this machine (design.md §6). */
 export interface DevState {
   readonly apiUrl: string;
+  /** Where the console is; absent where it was not built. */
+  readonly consoleUrl?: string;
   readonly databaseUrl: string;
   readonly databaseSchema: string;
   /** As the role that owns the schema, for `ghouls keys` and `ghouls dev replay`; only where the database lives in the data folder. */

@@ -8,7 +8,7 @@ export interface Bucket {
 }
 
 /** A piece of a column, in shares of the chart's height from its foot. */
-export interface Piece {
+interface Piece {
   readonly tone: Tone;
   readonly count: number;
   readonly from: number;

@@ -9,7 +9,7 @@ export interface Session {
   readonly signOut: (why?: string) => void;
 }
 
-export type SessionState =
+type SessionState =
   | { readonly at: "opening" }
   | { readonly at: "broken"; readonly why: string }
   | { readonly at: "door"; readonly config: ConsoleConfig; readonly why: string | undefined }
@@ -64,7 +64,7 @@ export function openSession(page: Pick<Window, "sessionStorage" | "location" | "
 }
 
 /** The token of `#token=…`; undefined where there is none. */
-export function tokenOfFragment(fragment: string): string | undefined {
+function tokenOfFragment(fragment: string): string | undefined {
   const token = new URLSearchParams(fragment.replace(/^#/, "")).get("token");
   return token === null || token === "" ? undefined : token;
 }
