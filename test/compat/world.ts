@@ -135,7 +135,7 @@ export function inhabit(
     worker: `worker-of-${number}`,
     settings: { ...engine.DEFAULT_EXECUTION_SETTINGS, replayPatienceMs: 200 },
   } as ExecutionDeps;
-  const reads = engine.createReads({ ledger, codec: core.identityCodec });
+  const reads = engine.createReads({ ledger, codec: core.identityCodec, registry });
   return {
     number,
     ledger,

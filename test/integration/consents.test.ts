@@ -93,3 +93,51 @@ describe("a list of consents", () => {
     expect(await world.consents.get("acme", consentId)).toMatchObject({ detail, decisions: [{ comment }] });
   });
 });
+
+describe("the inbox of a person", () => {
+  const titles = async (who: Principal) =>
+    (await world.consents.inbox(who, { limit: 50 })).consents.map(({ deciders }) => deciders.join());
+
+  test("has what waits for their word, by name or by a role, and nothing else", async () => {
+    await asked();
+    await asked({ deciders: ["user:grace"] });
+    await asked({ deciders: ["role:board", "user:grace"] });
+    await asked({ deciders: ["user:hopper"] });
+    expect(await titles(GRACE)).toEqual(["role:board,user:grace", "user:grace", "role:legal"]);
+    expect(await titles({ ...GRACE, subject: "grace", roles: [] })).toEqual([
+      "role:board,user:grace",
+      "user:grace",
+    ]);
+    expect(await titles({ ...GRACE, subject: "role:legal", roles: [] })).toEqual([]);
+    expect(await titles({ ...GRACE, tenantId: "umbrella" })).toEqual([]);
+  });
+
+  test("has nothing that they asked for themselves, unless they may decide it all the same", async () => {
+    const ada: Principal = { tenantId: "acme", subject: "user:ada", roles: ["legal"] };
+    const { requestedBy } = await asked();
+    expect(requestedBy).toBe(ada.subject);
+    expect(await titles(ada)).toEqual([]);
+    await asked({ requesterMayDecide: true });
+    expect(await titles(ada)).toHaveLength(1);
+  });
+
+  test("has nothing that they have decided, that is closed, or whose time is over", async () => {
+    const { consentId, digest } = await asked({ quorum: 2 });
+    await world.consents.decide(GRACE, consentId, { verdict: "grant", digest });
+    expect(await titles(GRACE)).toEqual([]);
+    expect(await titles({ ...GRACE, subject: "user:hopper" })).toHaveLength(1);
+    await asked({ expires: "1h" });
+    expect(await titles(GRACE)).toHaveLength(1);
+    await world.advance(3_601);
+    expect(await titles(GRACE)).toEqual([]);
+  });
+
+  test("goes on behind a page", async () => {
+    for (let count = 0; count < 3; count += 1) await asked();
+    const first = await world.consents.inbox(GRACE, { limit: 2 });
+    const rest = await world.consents.inbox(GRACE, { limit: 2, cursor: first.nextCursor ?? "" });
+    const ids = [...first.consents, ...rest.consents].map(({ consentId }) => consentId);
+    expect(new Set(ids).size).toBe(3);
+    expect(rest.nextCursor).toBeNull();
+  });
+});

@@ -363,6 +363,24 @@ const cases: readonly Case[] = [
   { name: "grants.by-id", rows: 1, values: () => ["grant-7000"] },
   { name: "deliveries.given-back-before", rows: 1, values: () => ["acme", firstId(), 2, 10] },
   { name: "keys.mark-used", rows: 1, values: () => ["tenant-0", "key-7000"] },
+  {
+    name: "runs.count-all",
+    when: ", bounded,",
+    rows: 2_000,
+    values: () => ["acme", 86_400, 300, 3_600, null, [], []],
+  },
+  {
+    name: "runs.count-workflow",
+    when: ", rare,",
+    rows: 3_000,
+    values: () => ["acme", 86_400, 50_000, 3_600, "rare", [], []],
+  },
+  {
+    name: "runs.count-label",
+    when: ", rare,",
+    rows: 60,
+    values: () => ["acme", 86_400, 50_000, 3_600, null, ["customer"], ["17"]],
+  },
   { name: "runs.page-all", when: ", first,", rows: 102, values: () => filtered(first(51)) },
   { name: "runs.page-all", when: ", later,", rows: 102, values: () => filtered(later(51)) },
   {
@@ -542,6 +560,16 @@ test("the next look reads one entry of each index, whatever the number of waitin
   // Ten priorities; a few more for what this file's rolled-back transactions have left in the indexes.
   expect(plan.rows).toBeLessThanOrEqual(20);
   expect(plan.pages).toBeLessThan(160);
+});
+
+test("what runs are pinned to is counted by the index of each status, and no more of it than is asked for", async () => {
+  const text = STATEMENTS.get("runs.pinned")?.text ?? "";
+  for (const mode of ["force_generic_plan", "force_custom_plan"] as const) {
+    const plan = await explain(application, text, ["acme", 300], mode);
+    expect(plan.scans).toContain("runs by runs_by_status");
+    expect(plan.scans).not.toContain("runs in full");
+    expect(plan.rows).toBeLessThan(2_000);
+  }
 });
 
 test("a plan test that meets a scan in full says so", async () => {

@@ -135,7 +135,17 @@ const FILTERS: Readonly<
     { path: () => `/v1/runs?parentRunId=${ids.run}` },
     { path: () => `/v1/runs?workflow=asks&status=AWAITING_CONSENT` },
   ],
-  "GET /v1/consents": [{ path: () => "/v1/consents" }, { path: () => `/v1/consents?runId=${ids.run}` }],
+  "GET /v1/runs/counts": [
+    { path: () => "/v1/runs/counts?hours=168" },
+    { path: () => "/v1/runs/counts?label=team:payments" },
+    { path: () => "/v1/runs/counts?workflow=asks" },
+  ],
+  "GET /v1/workflows/pinned": [{ path: () => "/v1/workflows/pinned" }],
+  "GET /v1/consents": [
+    { path: () => "/v1/consents" },
+    { path: () => "/v1/consents?mine=true" },
+    { path: () => `/v1/consents?runId=${ids.run}` },
+  ],
   "GET /v1/attempts": [{ path: () => "/v1/attempts" }, { path: () => `/v1/attempts?runId=${ids.run}` }],
   "GET /v1/pauses": [{ path: () => "/v1/pauses" }],
   "GET /v1/integrity": [{ path: () => "/v1/integrity" }],

@@ -101,6 +101,16 @@ const cases: readonly Case[] = [
   { name: "runs.fail-overdue", rows: 2, values: () => ["acme", one.run_id, "{}", "d", 60] },
   { name: "runs.clear-quarantine", rows: 1, values: () => ["acme", one.run_id] },
   { name: "deliveries.parked", rows: 1, values: () => claim() },
+  {
+    name: "consents.inbox",
+    rows: 5_000,
+    values: () => ["acme", 51, "user:grace", ["user:grace", "role:legal"], null, null, 1_000],
+  },
+  {
+    name: "consents.inbox",
+    rows: 5_000,
+    values: () => ["acme", 51, "user:grace", ["user:grace"], null, null, 1_000],
+  },
   { name: "consents.read", rows: 1, values: () => ["acme", one.consent_id] },
   { name: "consents.lock", rows: 1, values: () => ["acme", one.run_id, one.consent_id] },
   { name: "consents.decisions", rows: 1, values: () => ["acme", one.run_id, one.consent_id] },

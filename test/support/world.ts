@@ -228,7 +228,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
       ...options.settings,
     },
   };
-  const reads = createReads({ ledger, codec });
+  const reads = createReads({ ledger, codec, registry });
   const consents = createConsents({ ledger, codec, publisher, faults });
   const signals = createSignals({ ledger, codec, ids, publisher, faults });
   const attempts = createAttempts({ ledger, codec, publisher, faults, log });

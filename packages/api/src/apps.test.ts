@@ -210,6 +210,8 @@ const SECURED = [
     as: "keeper",
   },
   { method: "GET", path: "/v1/workflows", status: 200, schema: wire.WorkflowList, refused: "nobody" },
+  { method: "GET", path: "/v1/workflows/pinned", status: 200, schema: wire.PinnedList, refused: "nobody" },
+  { method: "GET", path: "/v1/runs/counts", status: 200, schema: wire.RunCounts, refused: "nobody" },
   { method: "GET", path: "/v1/whoami", status: 200, schema: wire.Whoami },
 ] as const;
 

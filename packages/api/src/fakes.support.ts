@@ -11,10 +11,6 @@ import {
 import type {
   AdmissionRequest,
   AdmissionService,
-  AttemptFilter,
-  AttemptService,
-  ConsentFilter,
-  ConsentService,
   ControlService,
   ReadinessCheck,
   ReadService,
@@ -25,16 +21,16 @@ import { FakeEventParts } from "./fake-events.support.ts";
 import { FakeIntegrity } from "./fake-integrity.support.ts";
 import { FakePauses } from "./fake-pauses.support.ts";
 import { FakeReconciler } from "./fake-reconciler.support.ts";
+import { AT, CONSENT_ID, FakeAttempts, FakeConsents, RUN_ID } from "./fake-waits.support.ts";
 import type { AdmissionAppDependencies, ApiAppDependencies } from "./apps.ts";
 
 /** In-memory stand-ins for the services behind the edge, for unit tests of the edge alone. */
 
-export const RUN_ID = "0b0c7e9e-7d1c-4c39-9c53-0a4b7e1f2d3c";
+export { ATTEMPT_ID, CALLBACK_TOKEN, CONSENT_ID, RUN_ID } from "./fake-waits.support.ts";
 export const ABSENT_ID = "ffffffff-7d1c-4c39-9c53-0a4b7e1f2d3c";
 
 export const ITEM_ID = "worker-1";
 
-const AT = "2026-01-02T03:04:05.678Z";
 const WORKFLOW = { name: "hello", version: 1, digest: "d1" };
 
 const PRINCIPALS: Readonly<Record<string, Principal>> = {
@@ -190,106 +186,6 @@ class FakeControl implements ControlService {
   }
 }
 
-export const CONSENT_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
-const SUMMARY: wire.ConsentSummary = {
-  consentId: CONSENT_ID,
-  runId: RUN_ID,
-  workflow: "hello",
-  title: "ship it",
-  status: "PENDING",
-  digest: "of the request",
-  deciders: ["role:legal"],
-  quorum: 1,
-  requestedBy: "sam",
-  requesterMayDecide: false,
-  onExpiry: "expire",
-  source: null,
-  createdAt: AT,
-  expiresAt: null,
-  closedAt: null,
-  closedBy: null,
-  decisions: [],
-  problem: null,
-};
-const { problem: _, ...SHOWN } = SUMMARY;
-const CONSENT: wire.ConsentView = { ...SHOWN, detail: null, decisions: [] };
-
-class FakeConsents implements ConsentService {
-  readonly words: { principal: Principal; word: unknown }[] = [];
-  readonly lists: unknown[] = [];
-
-  async get(tenantId: string, consentId: string): Promise<wire.ConsentView | undefined> {
-    return tenantId === "t1" && consentId === CONSENT_ID ? CONSENT : undefined;
-  }
-
-  async list(tenantId: string, filter: ConsentFilter, page: object): Promise<wire.ConsentPage> {
-    this.lists.push({ filter, page });
-    return { consents: tenantId === "t1" ? [SUMMARY] : [], nextCursor: null };
-  }
-
-  async decide(principal: Principal, consentId: string, word: object): Promise<wire.Decided> {
-    if (consentId !== CONSENT_ID || principal.tenantId !== "t1")
-      throw new GhoulsError("not_found", "Nothing there.");
-    this.words.push({ principal, word });
-    return { consentId, runId: RUN_ID, status: "GRANTED", repeated: false, resumed: true };
-  }
-}
-
-export const ATTEMPT_ID = "7f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f2";
-export const CALLBACK_TOKEN = "A".repeat(43);
-const ATTEMPT: wire.AttemptSummary = {
-  attemptId: ATTEMPT_ID,
-  runId: RUN_ID,
-  workflow: "hello",
-  name: "sign",
-  status: "UNCERTAIN",
-  service: "signer",
-  executor: { adapter: "http", version: "1", digest: "of the executor" },
-  digest: "of the request",
-  idempotencyKey: "ghouls-1",
-  submissions: 1,
-  uncertain: "503",
-  trouble: null,
-  cancelling: null,
-  contradiction: null,
-  createdAt: AT,
-  acknowledgedAt: null,
-  heartbeatAt: null,
-  deadlineAt: null,
-  nextLookAt: AT,
-  closedAt: null,
-  closedBy: null,
-};
-
-class FakeAttempts implements AttemptService {
-  readonly reports: unknown[] = [];
-  readonly words: unknown[] = [];
-  readonly lists: unknown[] = [];
-
-  async get(tenantId: string, attemptId: string): Promise<wire.AttemptView | undefined> {
-    if (tenantId !== "t1" || attemptId !== ATTEMPT_ID) return undefined;
-    return { ...ATTEMPT, request: {}, result: null, error: null };
-  }
-
-  async list(tenantId: string, filter: AttemptFilter, page: object): Promise<wire.AttemptPage> {
-    this.lists.push({ filter, page });
-    return { attempts: tenantId === "t1" ? [ATTEMPT] : [], nextCursor: null };
-  }
-
-  async report(attemptId: string, token: string | undefined, report: object): Promise<wire.Reported> {
-    if (attemptId !== ATTEMPT_ID || token !== CALLBACK_TOKEN) throw new GhoulsError("unauthenticated", "No.");
-    this.reports.push(report);
-    return { attemptId, status: "SUCCEEDED" };
-  }
-
-  async resolve(principal: Principal, attemptId: string, word: object): Promise<wire.AttemptResolved> {
-    if (principal.tenantId !== "t1" || attemptId !== ATTEMPT_ID)
-      throw new GhoulsError("not_found", "Nothing there.");
-    this.words.push({ subject: principal.subject, word });
-    return { attemptId, runId: RUN_ID, status: "CANCELLED", resumed: true };
-  }
-}
-
 class FakeSignals implements SignalService {
   readonly sent: unknown[] = [];
 
@@ -303,6 +199,7 @@ class FakeSignals implements SignalService {
 
 class FakeReads implements ReadService {
   readonly lists: { tenantId: string; filter: RunFilter; page: { limit: number; cursor?: string } }[] = [];
+  readonly counts: unknown[] = [];
   failure: { thrown: unknown } | undefined;
 
   async getRun(tenantId: string, runId: string): Promise<wire.RunView | undefined> {
@@ -334,6 +231,22 @@ class FakeReads implements ReadService {
     castToUuid(runId);
     if (tenantId !== "t1" || runId !== RUN_ID) return undefined;
     return { runId, status: "DONE", entries: [{ kind: "admitted", at: AT }] };
+  }
+
+  async countRuns(tenantId: string, filter: object, hours: number): Promise<wire.RunCounts> {
+    this.counts.push({ tenantId, filter, hours });
+    return {
+      since: AT,
+      bucketSeconds: 60,
+      counted: 1,
+      complete: true,
+      buckets: [{ at: AT, statuses: { DONE: 1 } }],
+    };
+  }
+
+  async listPinned(): Promise<wire.PinnedList> {
+    const pin = { name: "hello", version: 1, digest: "d1" };
+    return { pinned: [{ ...pin, openRuns: 2, oldestAt: AT, held: "build" }], complete: true };
   }
 }
 

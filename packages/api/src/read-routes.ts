@@ -2,7 +2,17 @@ import { statesOf, wire } from "@ghouls/core";
 import { z } from "@hono/zod-openapi";
 import { ANY_TOKEN, defineRoute } from "./define-route.ts";
 import { answer, problems } from "./responses.ts";
-import { Health, Readiness, RunPage, RunView, Timeline, Whoami, WorkflowList } from "./schemas.ts";
+import {
+  Health,
+  PinnedList,
+  Readiness,
+  RunCounts,
+  RunPage,
+  RunView,
+  Timeline,
+  Whoami,
+  WorkflowList,
+} from "./schemas.ts";
 
 const RUN_STATES = statesOf("run");
 const DEFAULT_PAGE = 50;
@@ -73,6 +83,20 @@ export const RunQuery = z.strictObject({
   ...PAGING,
 });
 
+/** How far back runs are counted: a week at most. */
+const MAX_HOURS = 168;
+const CountQuery = z.strictObject({
+  hours: z
+    .string()
+    .regex(/^\d{1,3}$/, `a whole number from 1 to ${MAX_HOURS}`)
+    .transform(Number)
+    .pipe(z.int().min(1).max(MAX_HOURS))
+    .default(24)
+    .openapi({ type: "integer", minimum: 1, maximum: MAX_HOURS, default: 24 }),
+  workflow: RunQuery.shape.workflow,
+  label: RunQuery.shape.label,
+});
+
 const RunParams = z.object({ id: z.string() });
 
 export const listRuns = defineRoute({
@@ -83,6 +107,16 @@ export const listRuns = defineRoute({
   needs: "runs:read",
   request: { query: RunQuery },
   responses: { 200: answer("One page.", RunPage), ...problems(401, 403, 422, 503) },
+});
+
+export const countRuns = defineRoute({
+  method: "get",
+  path: "/v1/runs/counts",
+  operationId: "countRuns",
+  summary: "Count runs over time: when they were admitted, by their status now",
+  needs: "runs:read",
+  request: { query: CountQuery },
+  responses: { 200: answer("The counts.", RunCounts), ...problems(401, 403, 422, 503) },
 });
 
 export const getRun = defineRoute({
@@ -112,6 +146,15 @@ export const listWorkflows = defineRoute({
   summary: "List the registered workflows",
   needs: "workflows:read",
   responses: { 200: answer("All registered versions.", WorkflowList), ...problems(401, 403) },
+});
+
+export const listPinned = defineRoute({
+  method: "get",
+  path: "/v1/workflows/pinned",
+  operationId: "listPinned",
+  summary: "List the code that runs which have not ended are pinned to: what a deploy would strand",
+  needs: "workflows:read",
+  responses: { 200: answer("By workflow, version and digest.", PinnedList), ...problems(401, 403, 503) },
 });
 
 export const whoami = defineRoute({
@@ -145,4 +188,14 @@ export const readyz = defineRoute({
   },
 });
 
-export const READ_ROUTES = [listRuns, getRun, getTimeline, listWorkflows, whoami, healthz, readyz] as const;
+export const READ_ROUTES = [
+  listRuns,
+  countRuns,
+  getRun,
+  getTimeline,
+  listWorkflows,
+  listPinned,
+  whoami,
+  healthz,
+  readyz,
+] as const;

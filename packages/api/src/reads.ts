@@ -6,9 +6,11 @@ import type { Application } from "./frame.ts";
 import { nameOf, runNotFound } from "./problems.ts";
 import {
   type RunQuery,
+  countRuns,
   getRun,
   getTimeline,
   healthz,
+  listPinned,
   listRuns,
   listWorkflows,
   readyz,
@@ -35,6 +37,15 @@ export function mountReads(app: Application, dependencies: ReadDependencies): vo
     return context.json(page, 200);
   });
 
+  // Before the route of one run, whose path has the same form.
+  app.openapi(countRuns, async (context) => {
+    const { hours, ...query } = context.req.valid("query");
+    return context.json(
+      await reads.countRuns(context.get("principal").tenantId, filterOf(query), hours),
+      200,
+    );
+  });
+
   app.openapi(getRun, async (context) => {
     const { id } = context.req.valid("param");
     const run = isRunId(id) ? await reads.getRun(context.get("principal").tenantId, id) : undefined;
@@ -50,6 +61,9 @@ export function mountReads(app: Application, dependencies: ReadDependencies): vo
   });
 
   app.openapi(listWorkflows, (context) => context.json(dependencies.workflows(), 200));
+  app.openapi(listPinned, async (context) =>
+    context.json(await reads.listPinned(context.get("principal").tenantId), 200),
+  );
   app.openapi(whoami, (context) => {
     const { tenantId, subject, roles, permissions } = context.get("principal");
     return context.json({ tenantId, subject, roles: [...roles], permissions: [...permissions] }, 200);
@@ -66,7 +80,7 @@ function filterOf({
   admittedAfter,
   admittedBefore,
   attention,
-}: Omit<z.output<typeof RunQuery>, "limit" | "cursor">): RunFilter {
+}: Partial<Omit<z.output<typeof RunQuery>, "limit" | "cursor">>): RunFilter {
   return {
     ...(status === undefined ? {} : { status }),
     ...(workflow === undefined ? {} : { workflow }),

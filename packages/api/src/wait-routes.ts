@@ -17,6 +17,16 @@ export const listConsents = defineRoute({
     query: z.strictObject({
       status: z.enum(CONSENT_STATES).optional(),
       runId: z.string().min(1).max(100).optional(),
+      mine: z
+        .literal("true")
+        .transform(() => true)
+        .optional()
+        .openapi({
+          type: "string",
+          enum: ["true"],
+          description:
+            "Only those that wait for the token's own word: it may decide them and has not. With no other filter.",
+        }),
       ...PAGING,
     }),
   },

@@ -36,8 +36,13 @@ export function mountWaits(
 /** What is asked of people. */
 export function mountConsents(app: Application, consents: ConsentService): void {
   app.openapi(listConsents, async (context) => {
-    const { status, runId, limit, cursor } = context.req.valid("query");
+    const { status, runId, mine, limit, cursor } = context.req.valid("query");
     const { tenantId } = context.get("principal");
+    if (mine === true) {
+      if (status !== undefined || runId !== undefined) throw mineAlone();
+      const place = { limit, ...(cursor === undefined ? {} : { cursor }) };
+      return context.json(await consents.inbox(context.get("principal"), place), 200);
+    }
     // Whatever is no run id has no consents.
     if (runId !== undefined && !isRunId(runId)) return context.json({ consents: [], nextCursor: null }, 200);
     const page = await consents.list(
@@ -56,5 +61,11 @@ export function mountConsents(app: Application, consents: ConsentService): void 
         fix: "GET /v1/consents lists those that this token may see.",
       });
     return context.json(consent, 200);
+  });
+}
+
+function mineAlone(): GhoulsError {
+  return new GhoulsError("invalid_request", "mine=true goes with no other filter", {
+    fix: "Leave status and runId out: what waits for your word is PENDING, of any run.",
   });
 }

@@ -1,7 +1,14 @@
 import { isTerminalRun, wire } from "@ghouls/core";
 import { createTransport, pause, type CallOptions, type ClientOptions, type Transport } from "./transport.ts";
 import { follow, type FollowOptions } from "./follow.ts";
-import type { AttemptQuery, ConsentQuery, FaultQuery, PollOptions, SubmitOptions } from "./queries.ts";
+import type {
+  AttemptQuery,
+  ConsentQuery,
+  CountQuery,
+  FaultQuery,
+  PollOptions,
+  SubmitOptions,
+} from "./queries.ts";
 import { runOf, type Run } from "./run.ts";
 import type { InputOf, NamedWorkflows, OutputOf } from "./workflows.ts";
 
@@ -118,6 +125,10 @@ export interface GhoulsClient<Workflows = Untyped> {
   /** One page, newest first. */
   listRuns(query?: RunQuery): Promise<wire.RunPage>;
   getTimeline(runId: string, options?: CallOptions): Promise<wire.Timeline>;
+  /** Runs over time: when they were admitted, by their status now. */
+  countRuns(query?: CountQuery): Promise<wire.RunCounts>;
+  /** The code that runs which have not ended are pinned to: what a deploy would strand. */
+  listPinned(options?: CallOptions): Promise<wire.PinnedList>;
   listWorkflows(options?: CallOptions): Promise<wire.WorkflowList>;
   /** Whom the token speaks for, and what they may do. */
   whoami(options?: CallOptions): Promise<wire.Whoami>;
@@ -318,8 +329,13 @@ function waits(call: Transport): Pick<GhoulsClient, "signal" | "decide" | "getCo
       }),
     getConsent: (consentId, { signal } = {}) =>
       call({ method: "GET", path: consentPath(consentId), schema: wire.ConsentView, signal }),
-    listConsents: ({ signal, ...query } = {}) =>
-      call({ method: "GET", path: `/v1/consents${searchOf(query)}`, schema: wire.ConsentPage, signal }),
+    listConsents: ({ signal, mine, ...query } = {}) =>
+      call({
+        method: "GET",
+        path: `/v1/consents${searchOf({ ...query, ...(mine === true ? { mine } : {}) })}`,
+        schema: wire.ConsentPage,
+        signal,
+      }),
   };
 }
 
@@ -343,7 +359,10 @@ function jobs(call: Transport): Pick<GhoulsClient, "getAttempt" | "listAttempts"
 
 function reads(
   call: Transport,
-): Pick<GhoulsClient, "getRun" | "listRuns" | "getTimeline" | "listWorkflows" | "whoami"> {
+): Pick<
+  GhoulsClient,
+  "getRun" | "listRuns" | "getTimeline" | "countRuns" | "listPinned" | "listWorkflows" | "whoami"
+> {
   return {
     getRun: (runId, { signal } = {}) =>
       call({ method: "GET", path: pathOf(runId), schema: wire.RunView, signal }),
@@ -353,6 +372,10 @@ function reads(
       call({ method: "GET", path: pathOf(runId, "/timeline"), schema: wire.Timeline, signal }),
     listWorkflows: ({ signal } = {}) =>
       call({ method: "GET", path: "/v1/workflows", schema: wire.WorkflowList, signal }),
+    countRuns: ({ signal, ...query } = {}) =>
+      call({ method: "GET", path: `/v1/runs/counts${searchOf(query)}`, schema: wire.RunCounts, signal }),
+    listPinned: ({ signal } = {}) =>
+      call({ method: "GET", path: "/v1/workflows/pinned", schema: wire.PinnedList, signal }),
     whoami: ({ signal } = {}) => call({ method: "GET", path: "/v1/whoami", schema: wire.Whoami, signal }),
   };
 }
@@ -365,6 +388,8 @@ function searchOf({
   status?: string | readonly string[];
   degradedCursor?: string;
   open?: true;
+  hours?: number;
+  mine?: true;
 }): string {
   const search = new URLSearchParams();
   for (const each of [status ?? []].flat()) search.append("status", each);

@@ -9,9 +9,18 @@ export interface SubmitOptions extends CallOptions {
 export interface ConsentQuery extends CallOptions {
   readonly status?: wire.ConsentView["status"];
   readonly runId?: string;
+  /** Only those that wait for the token's own word; with no other filter. */
+  readonly mine?: boolean;
   /** 1 to 200; 50 by default. */
   readonly limit?: number;
   readonly cursor?: string;
+}
+
+export interface CountQuery extends CallOptions {
+  /** How far back: 1 to 168; 24 by default. */
+  readonly hours?: number;
+  readonly workflow?: string;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 export interface AttemptQuery extends CallOptions {

@@ -193,10 +193,15 @@ export function namesSubject(decider: string, subject: string): boolean {
   return !namesRole(decider) && (decider === subject || decider === `user:${subject}`);
 }
 
+/** All that a consent's deciders may say to mean this principal. */
+export function decidersNaming({ subject, roles }: Pick<DecisionWord, "subject" | "roles">): string[] {
+  const byName = [subject, `user:${subject}`].filter((decider) => namesSubject(decider, subject));
+  return [...new Set([...byName, ...roles.map((role) => `role:${role}`)])];
+}
+
 /** Whether a principal is one of those who may decide: by name, or by a role. A subject that is named like a role is no role. */
 function isDecider(deciders: readonly string[], who: Pick<DecisionWord, "subject" | "roles">): boolean {
-  const byName = deciders.some((decider) => namesSubject(decider, who.subject));
-  return byName || who.roles.some((role) => deciders.includes(`role:${role}`));
+  return decidersNaming(who).some((name) => deciders.includes(name));
 }
 
 /** The state of a consent whose time is over. */

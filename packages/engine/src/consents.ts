@@ -1,6 +1,7 @@
 import {
   GhoulsError,
   PUBLISHER_GRACE_SECONDS,
+  decidersNaming,
   isRunId,
   sha256,
   statesOf,
@@ -52,15 +53,12 @@ export function createConsents({ ledger, codec, publisher, faults }: ConsentsOpt
       return consent === null ? undefined : viewOf(consent);
     },
 
-    list: async (tenantId, filter, page) => {
-      const { consents, next } = await ledger.consents.page(tenantId, filter, {
-        limit: page.limit,
-        ...(page.cursor === undefined ? {} : { after: positionOf(page.cursor) }),
-      });
-      return {
-        consents: await Promise.all(consents.map(summaryOf)),
-        nextCursor: next === undefined ? null : cursorOf(next),
-      };
+    list: async (tenantId, filter, page) =>
+      pageOf(await ledger.consents.page(tenantId, filter, placeOf(page)), summaryOf),
+
+    inbox: async (principal, page) => {
+      const who = { subject: principal.subject, named: decidersNaming(principal) };
+      return pageOf(await ledger.consents.inbox(principal.tenantId, who, placeOf(page)), summaryOf);
     },
 
     decide: async (principal, consentId, decision) => {
@@ -80,6 +78,21 @@ export function createConsents({ ledger, codec, publisher, faults }: ConsentsOpt
         resumed: resumption !== null,
       };
     },
+  };
+}
+
+const placeOf = ({ limit, cursor }: { limit: number; cursor?: string }) => ({
+  limit,
+  ...(cursor === undefined ? {} : { after: positionOf(cursor) }),
+});
+
+async function pageOf(
+  { consents, next }: Awaited<ReturnType<Ledger["consents"]["page"]>>,
+  summaryOf: (consent: ListedConsent & { intact: boolean }) => Promise<wire.ConsentSummary>,
+): Promise<wire.ConsentPage> {
+  return {
+    consents: await Promise.all(consents.map(summaryOf)),
+    nextCursor: next === undefined ? null : cursorOf(next),
   };
 }
 

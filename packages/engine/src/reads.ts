@@ -3,12 +3,18 @@ import { isRunId } from "@ghouls/core";
 import type { ContainmentItem, Ledger, OpenArm, Reservation, StoredRun } from "@ghouls/ledger";
 import { itemView } from "./items.ts";
 import { heldBy } from "./pauses.ts";
+import type { Registry } from "./registry.ts";
+import { countsOf, pinnedOf, stretchOf } from "./run-counts.ts";
 import type { ReadService } from "./services.ts";
 import { timelineOf } from "./timeline.ts";
 
 /** What people and programs read of a tenant's runs; bodies come back through the codec. */
-export function createReads(options: { readonly ledger: Ledger; readonly codec: Codec }): ReadService {
-  const { ledger, codec } = options;
+export function createReads(options: {
+  readonly ledger: Ledger;
+  readonly codec: Codec;
+  readonly registry: Pick<Registry, "carried">;
+}): ReadService {
+  const { ledger, codec, registry } = options;
   return {
     getRun: async (tenantId, runId) => {
       if (!isRunId(runId)) return undefined;
@@ -43,6 +49,13 @@ export function createReads(options: { readonly ledger: Ledger; readonly codec: 
       ]);
       return { runId, status: run.status, entries: timelineOf(run, deliveries, journal) };
     },
+
+    countRuns: async (tenantId, filter, hours) => {
+      const stretch = stretchOf(hours);
+      return countsOf(await ledger.runs.count(tenantId, filter, stretch), stretch);
+    },
+
+    listPinned: async (tenantId) => pinnedOf(await ledger.runs.pinned(tenantId), registry.carried()),
   };
 }
 

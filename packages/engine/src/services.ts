@@ -138,6 +138,8 @@ export interface ConsentService {
     filter: ConsentFilter,
     page: { limit: number; cursor?: string },
   ): Promise<wire.ConsentPage>;
+  /** Those that this principal may decide and has not, newest first. @throws as `list` */
+  inbox(principal: Principal, page: { limit: number; cursor?: string }): Promise<wire.ConsentPage>;
   /**
    * One word about a consent, of the principal alone. It names the digest of the request that was shown. The last word that
    * the consent needs brings its run back in the same commit.
@@ -208,6 +210,8 @@ export interface RunFilter {
   readonly attention?: boolean;
 }
 
+export type CountFilter = Pick<RunFilter, "workflow" | "labels">;
+
 export interface ReadService {
   getRun(tenantId: string, runId: string): Promise<wire.RunView | undefined>;
   /** Newest first. @throws GhoulsError invalid_request for a cursor that is not one of ours */
@@ -217,6 +221,9 @@ export interface ReadService {
     page: { limit: number; cursor?: string },
   ): Promise<wire.RunPage>;
   getTimeline(tenantId: string, runId: string): Promise<wire.Timeline | undefined>;
+  /** By the time of admission, over so many hours back from now. */
+  countRuns(tenantId: string, filter: CountFilter, hours: number): Promise<wire.RunCounts>;
+  listPinned(tenantId: string): Promise<wire.PinnedList>;
 }
 
 export interface ReadinessCheck {

@@ -15,6 +15,7 @@ export type { ConnectionOptions, ConnectionSource } from "./connection/connectio
 export type { DatabaseOptions, Executor, Row } from "./connection/database.ts";
 export type { CancelAnswer } from "./containment/cancellations.ts";
 export type { RunKey } from "./containment/endings.ts";
+export type { CountFilter, PinnedRuns, RunCounts } from "./run-counts.ts";
 export type { DecideAnswer, ListedConsent, StoredConsent, StoredDecision } from "./waits/consents.ts";
 export type { OverdueRun } from "./waits/deadlines.ts";
 export type { Checkpoint, NextDelivery } from "./hops/handovers.ts";

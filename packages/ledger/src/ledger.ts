@@ -52,6 +52,7 @@ import * as clears from "./containment/clears.ts";
 import * as redrives from "./redrives/redrives.ts";
 import * as matching from "./matching.ts";
 import * as reads from "./reads.ts";
+import * as runCounts from "./run-counts.ts";
 import * as runPages from "./run-pages.ts";
 import * as repins from "./repins.ts";
 import * as restarts from "./waits/restarts.ts";
@@ -128,6 +129,8 @@ export function openLedger(options: LedgerOptions) {
       get: bind(database, reads.readRun),
       progress: bind(database, reads.readProgress),
       page: bind(database, runPages.readRunPage),
+      count: bind(database, runCounts.countRuns),
+      pinned: bind(database, runCounts.countPinnedRuns),
       openOfPins: bind(database, pinned.countOpenRunsOfPins),
       stranded: bind(database, pinned.readStrandedRuns),
       repinIfUnclaimed: bind(database, repins.repinRunIfUnclaimed),
@@ -220,6 +223,7 @@ export function openLedger(options: LedgerOptions) {
     consents: {
       get: bind(database, consents.readConsent),
       page: bind(database, consents.readConsentPage),
+      inbox: bind(database, consents.readInbox),
       decisions: bind(database, consents.readDecisions),
       decide: opening(database, beforeOpening, consents.decideConsent),
       toLookUp: bind(database, lookUps.readConsentsToLookUp),

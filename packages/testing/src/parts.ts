@@ -130,7 +130,7 @@ export function openParts(options: PartsOptions): Parts {
       route: config.route,
       queues: Object.keys(config.queues),
     }),
-    reads: createReads(shared),
+    reads: createReads({ ...shared, registry }),
     consents: createConsents({ ...shared, publisher }),
     signals: createSignals({ ...shared, publisher }),
     attempts: createAttempts({ ...shared, publisher }),

@@ -2,6 +2,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { Empty } from "../parts/empty.tsx";
 import { ProblemNote } from "../parts/problem.tsx";
+import { Counts } from "./counts.tsx";
 import { Filters } from "./filters.tsx";
 import { RunList } from "./list.tsx";
 import type { RunSearch } from "./search.ts";
@@ -29,6 +30,7 @@ export function RunsPage() {
           <SubmitButton />
         </div>
       </div>
+      <Counts search={search} />
       <Filters search={search} onChange={setSearch} />
       <ProblemNote error={runs.error} />
       {runs.rows.length > 0 && <RunList runs={runs} onLook={setFirstInView} />}

@@ -172,3 +172,32 @@ export const WorkflowView = WorkflowRef.extend({
 });
 export const WorkflowList = z.object({ workflows: z.array(WorkflowView) });
 export type WorkflowList = z.infer<typeof WorkflowList>;
+
+/** How many runs were admitted when, by their status now. */
+export const RunCounts = z.object({
+  /** When the first bucket begins. */
+  since: time,
+  bucketSeconds: z.int(),
+  counted: z.int(),
+  /** False where there were more than are counted at once: then only the newest are. */
+  complete: z.boolean(),
+  /** One after the other, without a hole; statuses without a run are left out. */
+  buckets: z.array(z.object({ at: time, statuses: z.partialRecord(z.enum(statesOf("run")), z.int()) })),
+});
+export type RunCounts = z.infer<typeof RunCounts>;
+
+/** What a deploy would strand: the tenant's runs that have not ended, by the code that they are pinned to. */
+export const PinnedList = z.object({
+  pinned: z.array(
+    WorkflowRef.extend({
+      openRuns: z.int(),
+      /** When the oldest of them was admitted. */
+      oldestAt: time,
+      /** Where their code is: in this build or in what it accepts, in a release, or nowhere that is known. */
+      held: z.enum(["build", "release", "nowhere"]),
+    }),
+  ),
+  /** False where there are more open runs than are counted at once. */
+  complete: z.boolean(),
+});
+export type PinnedList = z.infer<typeof PinnedList>;

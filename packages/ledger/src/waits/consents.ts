@@ -96,6 +96,49 @@ order by c.created_at desc, c.consent_id desc
 limit $2`,
 );
 
+/** Consents that one page of an inbox looks at, the newest: it stays a bounded index scan, whoever they are for. */
+const LOOKED = 1_000;
+
+/** Those of what was looked at that a person may decide and has not, by the rules of `judgeDecision`. */
+const INBOX = readStatement(
+  "consents.inbox",
+  `
+with looked as materialized (
+  select c.*
+  from ghouls.consents c
+  where c.tenant_id = $1 and c.status = 'PENDING' and ${olderThan("c.created_at", "c.consent_id", 5)}
+  order by c.created_at desc, c.consent_id desc
+  limit $7
+), last as (
+  select (extract(epoch from l.created_at) * 1000000)::bigint as last_micros, l.consent_id as last_id,
+    (select count(*) from looked)::integer as looked
+  from looked l
+  order by l.created_at, l.consent_id
+  limit 1
+), mine as (
+  select ${LISTED}, ${microsOf("c.created_at")},
+    c.request_text is null or encode(sha256(convert_to(c.request_text, 'UTF8')), 'hex') = c.stored_digest as intact
+  from looked c
+  -- One by one: as joins, a plan may begin with all runs and all decisions that there are.
+  cross join lateral (
+    select run.workflow_name, run.requested_by
+    from ghouls.runs run
+    where run.tenant_id = $1 and run.run_id = c.run_id
+    offset 0
+  ) as run
+  where c.deciders && $4::text[] and (c.requester_may_decide or run.requested_by <> $3)
+    and (c.expires_at is null or c.expires_at > ghouls.clock())
+    and (
+      select count(*) from ghouls.consent_decisions s
+      where s.tenant_id = $1 and s.run_id = c.run_id and s.consent_id = c.consent_id and s.subject = $3) = 0
+  order by c.created_at desc, c.consent_id desc
+  limit $2
+)
+select last.last_micros, last.last_id, last.looked, mine.*
+from last left join mine on true
+order by mine.created_at desc, mine.consent_id desc`,
+);
+
 const LOCK = readStatement(
   "consents.lock",
   `
@@ -237,7 +280,34 @@ export async function readConsentPage(
   readonly next: NewestPosition | undefined;
 }> {
   const found = await executor.run(PAGE, newestValues(tenantId, filter, page));
-  const { shown, next } = newestOf(found, page.limit, "consent_id", (row) => ({
+  return pageOf(found, page.limit);
+}
+
+/**
+ * A page of the consents that wait for a person's word, newest first. Where few of many are theirs it may be short, or empty, and
+ * go on all the same.
+ * @param who the person, and what deciders may call them (`decidersNaming`)
+ */
+export async function readInbox(
+  executor: Executor,
+  tenantId: string,
+  who: { readonly subject: string; readonly named: readonly string[] },
+  { limit, after }: NewestPage,
+): ReturnType<typeof readConsentPage> {
+  const position = [after?.micros ?? null, after?.id ?? null];
+  const values = [tenantId, limit + 1, who.subject, who.named, ...position, LOOKED];
+  const found = await executor.run(INBOX, values);
+  const page = pageOf(
+    found.filter((row) => rows(row).textOrNull("consent_id") !== null),
+    limit,
+  );
+  const [first] = found;
+  if (page.next !== undefined || first === undefined || rows(first).number("looked") < LOOKED) return page;
+  return { ...page, next: { micros: rows(first).text("last_micros"), id: rows(first).text("last_id") } };
+}
+
+function pageOf(found: readonly Row[], limit: number) {
+  const { shown, next } = newestOf(found, limit, "consent_id", (row) => ({
     ...listedOf(row),
     intact: rows(row).boolean("intact"),
   }));
