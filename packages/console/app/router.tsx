@@ -7,6 +7,8 @@ import {
 } from "@tanstack/react-router";
 import { NotFound, PageBroken } from "./shell/broken.tsx";
 import { Frame } from "./shell/frame.tsx";
+import { attemptSearch } from "./attempts/search.ts";
+import { consentSearch } from "./consents/search.ts";
 import { runPageSearch } from "./run/search.ts";
 import { runSearch } from "./runs/search.ts";
 import { RunsPage } from "./runs/page.tsx";
@@ -27,9 +29,35 @@ const run = createRoute({
   component: lazyRouteComponent(() => import("./run/page.tsx"), "RunPage"),
   validateSearch: runPageSearch,
 });
+const consents = createRoute({
+  ...at("/consents"),
+  component: lazyRouteComponent(() => import("./consents/inbox.tsx"), "ConsentsPage"),
+  validateSearch: consentSearch,
+});
+const consent = createRoute({
+  ...at("/consents/$consentId"),
+  component: lazyRouteComponent(() => import("./consents/page.tsx"), "ConsentPage"),
+});
+const attempts = createRoute({
+  ...at("/attempts"),
+  component: lazyRouteComponent(() => import("./attempts/list.tsx"), "AttemptsPage"),
+  validateSearch: attemptSearch,
+});
+const attempt = createRoute({
+  ...at("/attempts/$attemptId"),
+  component: lazyRouteComponent(() => import("./attempts/page.tsx"), "AttemptPage"),
+});
+const reconciler = createRoute({
+  ...at("/reconciler"),
+  component: lazyRouteComponent(() => import("./reconciler/page.tsx"), "ReconcilerPage"),
+});
+const workflows = createRoute({
+  ...at("/workflows"),
+  component: lazyRouteComponent(() => import("./workflows/page.tsx"), "WorkflowsPage"),
+});
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, runs, run]),
+  routeTree: root.addChildren([home, runs, run, consents, consent, attempts, attempt, reconciler, workflows]),
   defaultErrorComponent: PageBroken,
   defaultPreload: "intent",
   scrollRestoration: true,

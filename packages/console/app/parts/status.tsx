@@ -48,7 +48,6 @@ export const AttemptStatusPill = ({ status }: { status: AttemptStatus }) => (
 );
 
 export const toneOfRun = (status: RunStatus): Tone => RUN[status][0];
-export const nameOfRun = (status: RunStatus): string => RUN[status][1];
 
 function Pill({ of: [tone, name], code }: { of: readonly [Tone, string]; code: string }) {
   return (

@@ -66,8 +66,20 @@ function WaitLink({
   attemptId,
   childRunId,
 }: Pick<wire.OpenWait, "consentId" | "attemptId" | "childRunId">) {
-  if (consentId !== null) return <a href={`/consents/${consentId}`}>Look at the consent</a>;
-  if (attemptId !== null) return <a href={`/attempts/${attemptId}`}>Look at the job</a>;
+  if (consentId !== null) {
+    return (
+      <Link to="/consents/$consentId" params={{ consentId }}>
+        Look at the consent
+      </Link>
+    );
+  }
+  if (attemptId !== null) {
+    return (
+      <Link to="/attempts/$attemptId" params={{ attemptId }}>
+        Look at the job
+      </Link>
+    );
+  }
   if (childRunId === null) return null;
   return (
     <Link to="/runs/$runId" params={{ runId: childRunId }}>

@@ -1,9 +1,10 @@
 import type { wire } from "@ghouls/core";
+import { Link } from "@tanstack/react-router";
 import { Shown } from "../parts/shown.tsx";
 import { spanText } from "../parts/spans.ts";
 import { Ago } from "../parts/time.tsx";
 import { placeOf, stretchOf, type Hop } from "./hops.ts";
-import { askedBy, type Owners } from "./waits.ts";
+import { askedBy, type Asked, type Owners } from "./waits.ts";
 
 type Entry = wire.TimelineEntry;
 type Call = Extract<Entry, { kind: "step" }>;
@@ -137,11 +138,7 @@ export function CallRow({ call, hop, owners, now }: CallRowProps) {
           </span>
         )}
         {kind !== "" && <span className="quiet small"> {kind}</span>}
-        {asked !== undefined && (
-          <a className="small" href={`/${asked.kind}s/${asked.id}`}>
-            <Shown text={asked.told} />
-          </a>
-        )}
+        {asked !== undefined && <AskedLink asked={asked} />}
         {call.tries > 1 && <span className="small call-tries">{call.tries} tries</span>}
         {call.outcome === "error" && <span className="small mark-error">failed</span>}
       </span>
@@ -157,6 +154,19 @@ export function CallRow({ call, hop, owners, now }: CallRowProps) {
         {spanText(Math.max(0, Date.parse(call.at) - Date.parse(call.startedAt)))}
       </span>
     </div>
+  );
+}
+
+function AskedLink({ asked }: { asked: Asked }) {
+  const told = <Shown text={asked.told} />;
+  return asked.kind === "consent" ? (
+    <Link className="small" to="/consents/$consentId" params={{ consentId: asked.id }}>
+      {told}
+    </Link>
+  ) : (
+    <Link className="small" to="/attempts/$attemptId" params={{ attemptId: asked.id }}>
+      {told}
+    </Link>
   );
 }
 

@@ -6,7 +6,13 @@ import { useMe } from "../session/me.ts";
 import { Mark } from "./mark.tsx";
 import { chosenTheme, turnTheme } from "./theme.ts";
 
-const PAGES = [{ to: "/runs", name: "Runs" }] as const;
+const PAGES = [
+  { to: "/runs", name: "Runs" },
+  { to: "/consents", name: "Consents" },
+  { to: "/attempts", name: "Jobs" },
+  { to: "/reconciler", name: "Reconciler" },
+  { to: "/workflows", name: "Workflows" },
+] as const;
 
 /** What stands around every page. */
 export function Frame() {
