@@ -6,6 +6,9 @@ import { defineConfig } from "vite";
 export default defineConfig({
   root: fileURLToPath(new URL("app", import.meta.url)),
   plugins: [react()],
+  resolve: {
+    alias: [{ find: /^zod$/, replacement: fileURLToPath(new URL("app/zod.ts", import.meta.url)) }],
+  },
   build: {
     outDir: fileURLToPath(new URL("site", import.meta.url)),
     emptyOutDir: true,

@@ -1,4 +1,3 @@
-import "./no-eval.ts";
 import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/shell.css";
