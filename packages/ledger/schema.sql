@@ -372,7 +372,8 @@ create table ghouls.evidence ( -- r, owner migrator
   ordinal integer,
   tries integer,
   started_at timestamp with time zone,
-  completed_at timestamp with time zone
+  completed_at timestamp with time zone,
+  number integer
 );
 create table ghouls.grants ( -- r, owner migrator
   tenant_id text not null,
@@ -614,6 +615,15 @@ create table ghouls.signals ( -- r, owner migrator
   consumed_at timestamp with time zone,
   consumed_by uuid
 );
+create table ghouls.skips ( -- r, owner migrator
+  tenant_id text not null,
+  run_id uuid not null,
+  seq integer not null,
+  reason text not null,
+  times integer not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null
+);
 create table ghouls.steps_to_undo ( -- v, owner migrator
   tenant_id text,
   run_id uuid,
@@ -768,6 +778,7 @@ alter table ghouls.deliveries add constraint deliveries_worker_end CHECK ((num_n
 alter table ghouls.end_acts add constraint end_acts_act_check CHECK ((act = ANY (ARRAY['record'::text, 'checkpoints'::text, 'seal'::text, 'doubt'::text])));
 alter table ghouls.end_acts add constraint end_acts_pkey PRIMARY KEY (tenant_id, run_id, act);
 alter table ghouls.evidence add constraint evidence_class_check CHECK ((class = ANY (ARRAY['rejected'::text, 'durable_best_effort'::text])));
+alter table ghouls.evidence add constraint evidence_number_check CHECK ((number >= 1));
 alter table ghouls.evidence add constraint evidence_ordinal_check CHECK ((ordinal >= 1));
 alter table ghouls.evidence add constraint evidence_pkey PRIMARY KEY (tenant_id, run_id, evidence_id);
 alter table ghouls.evidence add constraint evidence_tries_check CHECK ((tries >= 1));
@@ -875,6 +886,9 @@ alter table ghouls.signals add constraint signals_idempotency_key UNIQUE (tenant
 alter table ghouls.signals add constraint signals_payload CHECK (((payload_text IS NULL) OR (payload_digest IS NOT NULL)));
 alter table ghouls.signals add constraint signals_pkey PRIMARY KEY (tenant_id, run_id, signal_id);
 alter table ghouls.signals add constraint signals_tenant_id_run_id_fkey FOREIGN KEY (tenant_id, run_id) REFERENCES ghouls.runs(tenant_id, run_id);
+alter table ghouls.skips add constraint skips_pkey PRIMARY KEY (tenant_id, run_id, seq, reason);
+alter table ghouls.skips add constraint skips_seq_check CHECK ((seq >= 1));
+alter table ghouls.skips add constraint skips_times_check CHECK ((times >= 1));
 alter table ghouls.terminal_records add constraint terminal_records_pkey PRIMARY KEY (tenant_id, run_id);
 alter table ghouls.terminal_records add constraint terminal_records_record_digest_check CHECK ((record_digest ~ '^[0-9a-f]{64}$'::text));
 alter table ghouls.undos add constraint undos_pkey PRIMARY KEY (tenant_id, run_id, epoch, scope, kind, name, nth);
@@ -927,8 +941,11 @@ CREATE INDEX deliveries_publishable ON ghouls.deliveries USING btree (priority, 
 CREATE INDEX end_acts_due ON ghouls.end_acts USING btree (act, due_at, run_id);
 CREATE UNIQUE INDEX end_acts_pkey ON ghouls.end_acts USING btree (tenant_id, run_id, act);
 CREATE INDEX end_acts_to_seal ON ghouls.end_acts USING btree (tenant_id, due_at, run_id) WHERE (act = 'seal'::text);
+CREATE INDEX evidence_in_time ON ghouls.evidence USING btree (tenant_id, run_id, completed_at, evidence_id) WHERE (class = 'durable_best_effort'::text);
 CREATE UNIQUE INDEX evidence_of_entry ON ghouls.evidence USING btree (tenant_id, run_id, ordinal) WHERE (class = 'durable_best_effort'::text);
+CREATE INDEX evidence_of_event ON ghouls.evidence USING btree (tenant_id, run_id, seq, number) WHERE (number IS NOT NULL);
 CREATE UNIQUE INDEX evidence_pkey ON ghouls.evidence USING btree (tenant_id, run_id, evidence_id);
+CREATE INDEX evidence_rejected ON ghouls.evidence USING btree (tenant_id, run_id, recorded_at DESC, evidence_id) WHERE (class = 'rejected'::text);
 CREATE UNIQUE INDEX grants_grant_id_key ON ghouls.grants USING btree (grant_id);
 CREATE INDEX grants_live ON ghouls.grants USING btree (tenant_id, name, holder) WHERE (revoked_at IS NULL);
 CREATE UNIQUE INDEX grants_pkey ON ghouls.grants USING btree (tenant_id, grant_id);
@@ -972,10 +989,12 @@ CREATE INDEX runs_with_attention ON ghouls.runs USING btree (tenant_id, created_
 CREATE INDEX runs_with_bodies ON ghouls.runs USING btree (finished_at, run_id) WHERE ((finished_at IS NOT NULL) AND (bodies_emptied_at IS NULL));
 CREATE INDEX runs_with_steps ON ghouls.runs USING btree (finished_at, run_id) WHERE ((finished_at IS NOT NULL) AND (steps_emptied_at IS NULL));
 CREATE UNIQUE INDEX seal_checks_pkey ON ghouls.seal_checks USING btree (name);
+CREATE INDEX seals_in_time ON ghouls.seals USING btree (tenant_id, sealed_at);
 CREATE UNIQUE INDEX seals_pkey ON ghouls.seals USING btree (tenant_id, number);
 CREATE INDEX signals_buffered ON ghouls.signals USING btree (tenant_id, run_id, name, received_at, signal_id) WHERE (consumed_at IS NULL);
 CREATE UNIQUE INDEX signals_idempotency_key ON ghouls.signals USING btree (tenant_id, run_id, idempotency_key);
 CREATE UNIQUE INDEX signals_pkey ON ghouls.signals USING btree (tenant_id, run_id, signal_id);
+CREATE UNIQUE INDEX skips_pkey ON ghouls.skips USING btree (tenant_id, run_id, seq, reason);
 CREATE UNIQUE INDEX terminal_records_pkey ON ghouls.terminal_records USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX undos_pkey ON ghouls.undos USING btree (tenant_id, run_id, epoch, scope, kind, name, nth);
 CREATE UNIQUE INDEX waits_one_open ON ghouls.waits USING btree (tenant_id, run_id) WHERE (closed_at IS NULL);
@@ -1413,6 +1432,7 @@ comment on table ghouls.repairs is 'What the reconciler has repaired, each in th
 comment on table ghouls.reservations is 'Units that a claim holds, waits for, or has left: those are in use while the item of its worker is open.';
 comment on table ghouls.seal_checks is 'How far the rolling check of the seals has come. Belongs to the deployment.';
 comment on table ghouls.seals is 'A chain for each tenant, append only, also logged outside of the database.';
+comment on table ghouls.skips is 'Messages of deliveries that were not claimed, one row a reason. Best effort, and written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.terminal_records is 'One of each ended run, append only: the digest is SHA-256 of the exact text. Written without the lock of its run, so it has no reference to it.';
 comment on table ghouls.undos is 'Starts of steps that have an undo, committed before their calls.';
 comment on table ghouls.workflows is 'Which builds have which workflows. Belongs to the deployment, so it has no tenant.';
@@ -1434,6 +1454,7 @@ comment on table column ghouls.containment_items.over_at is 'When nothing of it 
 comment on table column ghouls.deliveries.hop_trace is 'W3C traceparent of the hop that carried it.';
 comment on table column ghouls.deliveries.made_in_trace is 'W3C traceparent of the request that has admitted its run; null where nobody traces.';
 comment on table column ghouls.end_acts.act is 'A doubt takes the place of a seal while the record of the run disagrees with it.';
+comment on table column ghouls.evidence.number is 'Of an emitted event: the place that its hop gave it in the live channel, so that whoever has missed it there is told once.';
 comment on table column ghouls.grants.holder is 'Of whose runs: "user:<subject>" or "role:<name>", as the admission has recorded them.';
 comment on table column ghouls.integrity_faults.quarantine is 'What became of its run, once: quarantined for it; in quarantine before; ended, so that nothing is to be held; or there is none. Null: not yet looked at.';
 comment on table column ghouls.integrity_faults.subject is 'What tells it from others of its check, such as a run or a workflow pin.';
@@ -1527,6 +1548,7 @@ grant insert, select, update on table runs to application;
 grant select, update on table seal_checks to application;
 grant insert, select on table seals to application;
 grant insert, select, update on table signals to application;
+grant insert, select, update on table skips to application;
 grant select on table steps_to_undo to application;
 grant insert, select on table terminal_records to application;
 grant insert, select, update on table undos to application;

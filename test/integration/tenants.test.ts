@@ -103,6 +103,7 @@ const reason = { reason: "by a test" };
 const ROUTES: Readonly<Record<string, { readonly path: () => string; readonly body?: unknown }>> = {
   "GET /v1/runs/{id}": { path: () => `/v1/runs/${ids.run}` },
   "GET /v1/runs/{id}/timeline": { path: () => `/v1/runs/${ids.run}/timeline` },
+  "GET /v1/runs/{id}/evidence": { path: () => `/v1/runs/${ids.run}/evidence` },
   "GET /v1/runs/{id}/events": { path: () => `/v1/runs/${ids.run}/events?wait=0` },
   "POST /v1/runs/{id}/release": { path: () => `/v1/runs/${ids.held}/release` },
   "POST /v1/runs/{id}/cancel": { path: () => `/v1/runs/${ids.run}/cancel`, body: reason },

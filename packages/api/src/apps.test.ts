@@ -176,6 +176,13 @@ const SECURED = [
     schema: wire.Timeline,
     refused: "nobody",
   },
+  {
+    method: "GET",
+    path: `/v1/runs/${RUN_ID}/evidence`,
+    status: 200,
+    schema: wire.RunEvidence,
+    refused: "nobody",
+  },
   { method: "GET", path: "/v1/attempts", status: 200, schema: wire.AttemptPage, refused: "nobody" },
   {
     method: "GET",
@@ -413,6 +420,7 @@ describe("tenants", () => {
       [
         "",
         "/timeline",
+        "/evidence",
         "/events",
         "/release",
         "/redrive",

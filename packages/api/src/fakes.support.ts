@@ -227,6 +227,12 @@ class FakeReads implements ReadService {
     return { runs: tenantId === "t1" ? [summary] : [], nextCursor: null };
   }
 
+  async getEvidence(tenantId: string, runId: string): Promise<wire.RunEvidence | undefined> {
+    castToUuid(runId);
+    if (tenantId !== "t1" || runId !== RUN_ID) return undefined;
+    return { runId, terminal: null, rejected: [], copies: [], nextCursor: null };
+  }
+
   async getTimeline(tenantId: string, runId: string): Promise<wire.Timeline | undefined> {
     castToUuid(runId);
     if (tenantId !== "t1" || runId !== RUN_ID) return undefined;

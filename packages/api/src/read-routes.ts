@@ -7,6 +7,7 @@ import {
   PinnedList,
   Readiness,
   RunCounts,
+  RunEvidence,
   RunPage,
   RunView,
   Timeline,
@@ -139,6 +140,17 @@ export const getTimeline = defineRoute({
   responses: { 200: answer("The timeline.", Timeline), ...problems(401, 403, 404, 503) },
 });
 
+export const getEvidence = defineRoute({
+  method: "get",
+  path: "/v1/runs/{id}/evidence",
+  operationId: "getEvidence",
+  summary:
+    "Read what is kept of a run: its terminal record and seal, what was rejected, and copies of its steps",
+  needs: "runs:read",
+  request: { params: RunParams, query: z.strictObject(PAGING) },
+  responses: { 200: answer("The evidence.", RunEvidence), ...problems(401, 403, 404, 422, 503) },
+});
+
 export const listWorkflows = defineRoute({
   method: "get",
   path: "/v1/workflows",
@@ -193,6 +205,7 @@ export const READ_ROUTES = [
   countRuns,
   getRun,
   getTimeline,
+  getEvidence,
   listWorkflows,
   listPinned,
   whoami,

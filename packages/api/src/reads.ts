@@ -7,6 +7,7 @@ import { nameOf, runNotFound } from "./problems.ts";
 import {
   type RunQuery,
   countRuns,
+  getEvidence,
   getRun,
   getTimeline,
   healthz,
@@ -58,6 +59,17 @@ export function mountReads(app: Application, dependencies: ReadDependencies): vo
     const timeline = isRunId(id) ? await reads.getTimeline(context.get("principal").tenantId, id) : undefined;
     if (timeline === undefined) throw runNotFound();
     return context.json(timeline, 200);
+  });
+
+  app.openapi(getEvidence, async (context) => {
+    const { id } = context.req.valid("param");
+    const { limit, cursor } = context.req.valid("query");
+    const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
+    const evidence = isRunId(id)
+      ? await reads.getEvidence(context.get("principal").tenantId, id, page)
+      : undefined;
+    if (evidence === undefined) throw runNotFound();
+    return context.json(evidence, 200);
   });
 
   app.openapi(listWorkflows, (context) => context.json(dependencies.workflows(), 200));

@@ -46,6 +46,7 @@ export const RunView = named("RunView", wire.RunView);
 export const RunPage = named("RunPage", wire.RunPage);
 export const RunCounts = named("RunCounts", wire.RunCounts);
 export const PinnedList = named("PinnedList", wire.PinnedList);
+export const RunEvidence = named("RunEvidence", wire.RunEvidence);
 export const EventPage = named("EventPage", wire.EventPage);
 export const Timeline = named("Timeline", wire.Timeline);
 export const WorkflowList = named("WorkflowList", wire.WorkflowList);

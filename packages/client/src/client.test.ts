@@ -240,6 +240,8 @@ describe("reads", () => {
       limit: 5,
       cursor: "c=",
     });
+    answers = [json({ runId: RUN_ID, terminal: null, rejected: [], copies: [], nextCursor: null })];
+    await client.getEvidence("a/b", { limit: 2, cursor: "c=" });
     answers = [json(viewOf("DONE"))];
     await client.getRun("../workflows?x");
     answers = [json({ runId: RUN_ID, enqueueSeq: 1, released: true })];
@@ -247,6 +249,7 @@ describe("reads", () => {
     expect(seen.map((request) => `${request.method} ${request.url}`)).toEqual([
       "GET /v1/runs",
       "GET /v1/runs?status=DONE&status=FAILED&workflow=a%26b&attention=true&limit=5&cursor=c%3D",
+      "GET /v1/runs/a%2Fb/evidence?limit=2&cursor=c%3D",
       "GET /v1/runs/..%2Fworkflows%3Fx",
       `POST /v1/runs/${RUN_ID}/release`,
     ]);

@@ -1,38 +1,17 @@
 import { isTerminalRun, wire } from "@ghouls/core";
 import { createTransport, pause, type CallOptions, type ClientOptions, type Transport } from "./transport.ts";
 import { follow, type FollowOptions } from "./follow.ts";
-import type {
-  AttemptQuery,
-  ConsentQuery,
-  CountQuery,
-  FaultQuery,
-  PollOptions,
-  SubmitOptions,
-} from "./queries.ts";
+import type { AttemptQuery, ConsentQuery, FaultQuery, PollOptions, SubmitOptions } from "./queries.ts";
+import { pathOf, searchOf } from "./address.ts";
+import { reads, type Reads } from "./reads.ts";
 import { runOf, type Run } from "./run.ts";
 import type { InputOf, NamedWorkflows, OutputOf } from "./workflows.ts";
-
-export interface RunQuery extends CallOptions {
-  readonly status?: readonly wire.RunSummary["status"][];
-  readonly workflow?: string;
-  /** Runs that have all of these. */
-  readonly labels?: Readonly<Record<string, string>>;
-  /** The children that this run has started. */
-  readonly parentRunId?: string;
-  /** Of their admission; ISO 8601. */
-  readonly admittedAfter?: string;
-  readonly admittedBefore?: string;
-  readonly attention?: boolean;
-  /** 1 to 200; 50 by default. */
-  readonly limit?: number;
-  readonly cursor?: string;
-}
 
 /** Beside the input: how the run is asked for. */
 export type StartOptions = SubmitOptions & Omit<wire.RunRequest, "workflow" | "input">;
 
 /** A client of the HTTP API; with the workflows of a module as its type, starting one is typed by it. */
-export interface GhoulsClient<Workflows = Untyped> {
+export interface GhoulsClient<Workflows = Untyped> extends Reads {
   /**
    * Asks for a run of a workflow by its name. Where no answer comes it asks again under the same key, as `submit`.
    * `createClient<typeof workflows>(…)`, after `import type * as workflows from "./workflows/index.ts"`, knows names, inputs and outputs.
@@ -121,17 +100,6 @@ export interface GhoulsClient<Workflows = Untyped> {
     word: wire.AttemptResolution,
     options?: CallOptions,
   ): Promise<wire.AttemptResolved>;
-  getRun(runId: string, options?: CallOptions): Promise<wire.RunView>;
-  /** One page, newest first. */
-  listRuns(query?: RunQuery): Promise<wire.RunPage>;
-  getTimeline(runId: string, options?: CallOptions): Promise<wire.Timeline>;
-  /** Runs over time: when they were admitted, by their status now. */
-  countRuns(query?: CountQuery): Promise<wire.RunCounts>;
-  /** The code that runs which have not ended are pinned to: what a deploy would strand. */
-  listPinned(options?: CallOptions): Promise<wire.PinnedList>;
-  listWorkflows(options?: CallOptions): Promise<wire.WorkflowList>;
-  /** Whom the token speaks for, and what they may do. */
-  whoami(options?: CallOptions): Promise<wire.Whoami>;
   /** The run, once it has ended: DONE, FAILED or CANCELLED. */
   waitForRun(runId: string, options?: PollOptions): Promise<wire.RunView>;
 }
@@ -173,8 +141,6 @@ export function createClient<Workflows = Untyped>(options: ClientOptions): Ghoul
 type Untyped = Readonly<Record<string, { name: string; input: unknown; run(): Promise<unknown> }>>;
 
 const only = (signal: AbortSignal | undefined): CallOptions => (signal === undefined ? {} : { signal });
-
-const pathOf = (runId: string, suffix = "") => `/v1/runs/${encodeURIComponent(runId)}${suffix}`;
 
 function writes(
   call: Transport,
@@ -355,45 +321,4 @@ function jobs(call: Transport): Pick<GhoulsClient, "getAttempt" | "listAttempts"
         signal,
       }),
   };
-}
-
-function reads(
-  call: Transport,
-): Pick<
-  GhoulsClient,
-  "getRun" | "listRuns" | "getTimeline" | "countRuns" | "listPinned" | "listWorkflows" | "whoami"
-> {
-  return {
-    getRun: (runId, { signal } = {}) =>
-      call({ method: "GET", path: pathOf(runId), schema: wire.RunView, signal }),
-    listRuns: ({ signal, ...query } = {}) =>
-      call({ method: "GET", path: `/v1/runs${searchOf(query)}`, schema: wire.RunPage, signal }),
-    getTimeline: (runId, { signal } = {}) =>
-      call({ method: "GET", path: pathOf(runId, "/timeline"), schema: wire.Timeline, signal }),
-    listWorkflows: ({ signal } = {}) =>
-      call({ method: "GET", path: "/v1/workflows", schema: wire.WorkflowList, signal }),
-    countRuns: ({ signal, ...query } = {}) =>
-      call({ method: "GET", path: `/v1/runs/counts${searchOf(query)}`, schema: wire.RunCounts, signal }),
-    listPinned: ({ signal } = {}) =>
-      call({ method: "GET", path: "/v1/workflows/pinned", schema: wire.PinnedList, signal }),
-    whoami: ({ signal } = {}) => call({ method: "GET", path: "/v1/whoami", schema: wire.Whoami, signal }),
-  };
-}
-
-function searchOf({
-  status,
-  labels = {},
-  ...rest
-}: Omit<RunQuery, "signal" | "status"> & {
-  status?: string | readonly string[];
-  degradedCursor?: string;
-  open?: true;
-  hours?: number;
-  mine?: true;
-}): string {
-  const search = new URLSearchParams();
-  for (const each of [status ?? []].flat()) search.append("status", each);
-  for (const [key, value] of Object.entries(labels)) search.append("label", `${key}:${value}`);
-  for (const [name, value] of Object.entries(rest)) if (value !== undefined) search.set(name, String(value));
-  return search.size === 0 ? "" : `?${search.toString()}`;
 }

@@ -6,12 +6,34 @@ export interface SubmitOptions extends CallOptions {
   readonly idempotencyKey?: string;
 }
 
+export interface RunQuery extends CallOptions {
+  readonly status?: readonly wire.RunSummary["status"][];
+  readonly workflow?: string;
+  /** Runs that have all of these. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The children that this run has started. */
+  readonly parentRunId?: string;
+  /** Of their admission; ISO 8601. */
+  readonly admittedAfter?: string;
+  readonly admittedBefore?: string;
+  readonly attention?: boolean;
+  /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
 export interface ConsentQuery extends CallOptions {
   readonly status?: wire.ConsentView["status"];
   readonly runId?: string;
   /** Only those that wait for the token's own word; with no other filter. */
   readonly mine?: boolean;
   /** 1 to 200; 50 by default. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface EvidenceQuery extends CallOptions {
+  /** Of copies: 1 to 200; 50 by default. */
   readonly limit?: number;
   readonly cursor?: string;
 }

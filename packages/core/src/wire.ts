@@ -6,6 +6,7 @@ export * from "./wire/admission.ts";
 export * from "./wire/attempts.ts";
 export * from "./wire/control.ts";
 export * from "./wire/events.ts";
+export * from "./wire/evidence.ts";
 export * from "./wire/integrity.ts";
 export * from "./wire/pauses.ts";
 export * from "./wire/reconciler.ts";

@@ -1,6 +1,7 @@
 import type { Codec, Pause, Run, RunFailure, wire } from "@ghouls/core";
 import { isRunId } from "@ghouls/core";
 import type { ContainmentItem, Ledger, OpenArm, Reservation, StoredRun } from "@ghouls/ledger";
+import { evidenceOf } from "./evidence/view.ts";
 import { itemView } from "./items.ts";
 import { heldBy } from "./pauses.ts";
 import type { Registry } from "./registry.ts";
@@ -48,6 +49,11 @@ export function createReads(options: {
         ledger.journal.outline(key),
       ]);
       return { runId, status: run.status, entries: timelineOf(run, deliveries, journal) };
+    },
+
+    getEvidence: async (tenantId, runId, page) => {
+      if (!isRunId(runId) || (await ledger.runs.progress({ tenantId, runId })) === null) return undefined;
+      return evidenceOf({ tenantId, runId }, page, options);
     },
 
     countRuns: async (tenantId, filter, hours) => {

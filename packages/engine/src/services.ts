@@ -221,6 +221,15 @@ export interface ReadService {
     page: { limit: number; cursor?: string },
   ): Promise<wire.RunPage>;
   getTimeline(tenantId: string, runId: string): Promise<wire.Timeline | undefined>;
+  /**
+   * What is kept of a run for people.
+   * @throws GhoulsError invalid_request for a cursor that is not one of ours
+   */
+  getEvidence(
+    tenantId: string,
+    runId: string,
+    page: { limit: number; cursor?: string },
+  ): Promise<wire.RunEvidence | undefined>;
   /** By the time of admission, over so many hours back from now. */
   countRuns(tenantId: string, filter: CountFilter, hours: number): Promise<wire.RunCounts>;
   listPinned(tenantId: string): Promise<wire.PinnedList>;

@@ -15,6 +15,7 @@ import * as endActs from "./evidence/end-acts.ts";
 import * as retention from "./evidence/retention.ts";
 import * as rolling from "./evidence/rolling.ts";
 import * as seals from "./evidence/seals.ts";
+import * as shownEvidence from "./evidence/shown.ts";
 import * as slices from "./evidence/slices.ts";
 import * as verification from "./evidence/verification.ts";
 import * as evidence from "./hops/evidence.ts";
@@ -265,6 +266,9 @@ export function openLedger(options: LedgerOptions) {
     evidence: {
       reject: bind(database, evidence.recordRejectedResult),
       copySteps: bind(database, copies.copySteps),
+      terminalOf: bind(database, shownEvidence.readTerminalRecord),
+      rejectedOf: bind(database, shownEvidence.readRejected),
+      copiesOf: bind(database, shownEvidence.readCopies),
       /** By whoever has seen the end of the run: what is left of it has a look ahead. */
       carryOut: bind(database, endActs.carryOutEndAct),
       due: bind(database, endActs.readDueActs),

@@ -11,6 +11,7 @@ import type {
 } from "@ghouls/core";
 import type { Executor, Row } from "./connection/database.ts";
 import { rows, type RowOf } from "./sql/rows.ts";
+import { fencedWhy } from "./sql/fenced-why.ts";
 import { readStatement } from "./sql/statement.ts";
 
 /** What a list shows of a run. */
@@ -46,8 +47,10 @@ const DELIVERIES = readStatement(
   "deliveries.of-run",
   `
 select d.seq, d.cause, d.status, d.outcome, d.due_at, d.hold_expires_at, d.publications, d.published_at, d.claimed_by,
-  d.claimed_at, d.lease_until, d.worker_ended_at, d.worker_end, d.created_at, d.settled_at, d.fenced_at
+  d.claimed_at, d.lease_until, d.worker_ended_at, d.worker_end, d.created_at, d.settled_at, d.fenced_at,
+  ${fencedWhy("d", "run")} as fenced_why
 from ghouls.deliveries d
+join ghouls.runs run on run.tenant_id = d.tenant_id and run.run_id = d.run_id
 where d.tenant_id = $1 and d.run_id = $2
 order by d.seq`,
 );
@@ -68,6 +71,8 @@ export interface StoredRun extends Run {
 
 export interface DeliveryRow extends Delivery {
   readonly fencedAt: Date | null;
+  /** Such as "cancelled"; null where it is not fenced. */
+  readonly fencedWhy: string | null;
 }
 
 /** One run of a tenant, or null. */
@@ -162,6 +167,7 @@ export async function readDeliveries(
       workerEnd: r.textOrNull("worker_end"),
       settledAt: r.dateOrNull("settled_at"),
       fencedAt: r.dateOrNull("fenced_at"),
+      fencedWhy: r.textOrNull("fenced_why"),
       holdExpiresAt: r.dateOrNull("hold_expires_at"),
     };
   });

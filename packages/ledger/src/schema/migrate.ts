@@ -53,6 +53,7 @@ grant select, insert, delete on ${schema}.child_ends to ${role};
 grant select, insert, update on ${schema}.capacities to ${role};
 grant select, insert, update on ${schema}.reservations to ${role};
 grant select, insert on ${schema}.evidence to ${role};
+grant select, insert, update on ${schema}.skips to ${role};
 grant select, insert on ${schema}.audit to ${role};
 grant select, update (last_used_at) on ${schema}.api_keys to ${role};
 grant select on ${schema}.grants to ${role};

@@ -21,6 +21,7 @@ import { traces } from "./0020-traces.ts";
 import { remembers } from "./0021-remembers.ts";
 import { releases } from "./0022-releases.ts";
 import { labels } from "./0023-labels.ts";
+import { shown } from "./0024-shown.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -48,4 +49,5 @@ export const MIGRATIONS: readonly Migration[] = [
   remembers,
   releases,
   labels,
+  shown,
 ];
