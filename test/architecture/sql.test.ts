@@ -17,6 +17,7 @@ const SYSTEM_STATEMENTS: Readonly<Record<string, string>> = {
   "deliveries.record-worker-end": "a worker carries deliveries of any tenant",
   "deliveries.holders": "a worker carries deliveries of any tenant",
   "deliveries.mark-skipped-as-paused": "a message carries no tenant: it comes from the row",
+  "skips.note": "a message carries no tenant: it comes from the row",
   "deliveries.due-publications-named": "the same, of owners by name",
   "deliveries.due-publications": "the relay serves every tenant",
   "deliveries.lapsed-named": "the same, of owners by name",

@@ -249,6 +249,8 @@ const cases: readonly Case[] = [
     values: () => [[running.runId], [1], [running.token]],
   },
   { name: "deliveries.unclaimed", rows: 10, values: () => [ids(), ids().map(() => 1)] },
+  { name: "skips.note", rows: 20, values: () => [ids(), ids().map(() => 1), ids().map(() => "early")] },
+  { name: "skips.of-run", rows: 20, values: () => ["acme", firstId()] },
   { name: "deliveries.mark-skipped-as-paused", rows: 10, values: () => [ids(), ids().map(() => 1)] },
   { name: "runs.pause", rows: 1, values: () => ["acme", running.runId, "user:ada", "why"] },
   { name: "runs.unpause", rows: 2, values: () => ["acme", running.runId] },

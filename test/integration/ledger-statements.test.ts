@@ -57,6 +57,7 @@ const SYSTEM = [
   "pauses.of-target",
   "deliveries.holders",
   "deliveries.mark-skipped-as-paused",
+  "skips.note",
   "arms.due",
   "arms.due-named",
   "arms.run-of-arm",

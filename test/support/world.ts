@@ -314,7 +314,7 @@ export async function testWorld(options: WorldOptions): Promise<World> {
     },
     reset: async () => {
       await db.admin(
-        "truncate ghouls.runs, ghouls.child_ends, ghouls.pauses, ghouls.evidence, ghouls.end_acts, ghouls.terminal_records, ghouls.seals, ghouls.integrity_faults, ghouls.passes, ghouls.degraded_owners, ghouls.repairs cascade",
+        "truncate ghouls.runs, ghouls.child_ends, ghouls.pauses, ghouls.evidence, ghouls.skips, ghouls.end_acts, ghouls.terminal_records, ghouls.seals, ghouls.integrity_faults, ghouls.passes, ghouls.degraded_owners, ghouls.repairs cascade",
       );
       for (let messages = await receiveAll(queue); messages.length > 0; messages = await receiveAll(queue)) {
         for (const [name, received] of messages) {

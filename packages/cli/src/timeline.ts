@@ -23,7 +23,9 @@ function whatHappened(entry: wire.TimelineEntry): string {
     case "settled":
       return `delivery ${entry.enqueueSeq} settled: ${entry.outcome}`;
     case "fenced":
-      return `delivery ${entry.enqueueSeq} fenced`;
+      return `delivery ${entry.enqueueSeq} fenced: ${entry.why}`;
+    case "skipped":
+      return `a message of delivery ${entry.enqueueSeq} skipped: ${entry.reason}${entry.times === 1 ? "" : `, ${entry.times} times, the last at ${entry.lastAt}`}`;
     case "finished":
       return entry.errorCode === null ? `run ${entry.status}` : `run ${entry.status}: ${entry.errorCode}`;
   }

@@ -58,6 +58,7 @@ export function isTold(event: RunEvent, place: EventPlace): boolean {
         (event.enqueueSeq === place.enqueueSeq && (STAGES[event.kind] ?? 0) <= place.stage)
       );
     case "delivery":
+    case "skipped":
     case "worker_ended":
     case "finished":
     case "chunk":

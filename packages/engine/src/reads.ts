@@ -44,11 +44,12 @@ export function createReads(options: {
       const key = { tenantId, runId };
       const run = await ledger.runs.get(key);
       if (run === null) return undefined;
-      const [deliveries, journal] = await Promise.all([
+      const [deliveries, journal, skips] = await Promise.all([
         ledger.deliveries.ofRun(key),
         ledger.journal.outline(key),
+        ledger.skips.ofRun(key),
       ]);
-      return { runId, status: run.status, entries: timelineOf(run, deliveries, journal) };
+      return { runId, status: run.status, entries: timelineOf(run, deliveries, journal, skips) };
     },
 
     getEvidence: async (tenantId, runId, page) => {

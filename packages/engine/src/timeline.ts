@@ -1,5 +1,5 @@
 import type { Run, wire } from "@ghouls/core";
-import type { DeliveryRow, OutlinedEntry } from "@ghouls/ledger";
+import type { DeliveryRow, OutlinedEntry, SkipRow } from "@ghouls/ledger";
 import { stepOf } from "./live/told.ts";
 
 /** One list in the order of time; what happened at one moment keeps the order of the protocol. */
@@ -7,11 +7,16 @@ export function timelineOf(
   run: Pick<Run, "createdAt" | "finishedAt" | "status" | "errorCode">,
   deliveries: readonly DeliveryRow[],
   journal: readonly OutlinedEntry[],
+  skips: readonly SkipRow[] = [],
 ): wire.TimelineEntry[] {
   const entries: wire.TimelineEntry[] = [{ kind: "admitted", at: run.createdAt.toISOString() }];
   for (const delivery of deliveries) entries.push(...ofDelivery(delivery));
   for (const entry of journal) {
     entries.push(stepOf(entry));
+  }
+  for (const { seq: enqueueSeq, reason, times, firstAt, lastAt } of skips) {
+    const [at, last] = [firstAt.toISOString(), lastAt.toISOString()];
+    entries.push({ kind: "skipped", at, lastAt: last, enqueueSeq, reason, times });
   }
   if (run.finishedAt !== null) {
     entries.push({
@@ -29,6 +34,7 @@ const ORDER = [
   "admitted",
   "delivery",
   "published",
+  "skipped",
   "claimed",
   "step",
   "worker_ended",
@@ -68,7 +74,9 @@ function ofDelivery(delivery: DeliveryRow): wire.TimelineEntry[] {
       outcome: delivery.outcome,
     });
   }
-  if (delivery.fencedAt !== null)
-    entries.push({ kind: "fenced", at: delivery.fencedAt.toISOString(), enqueueSeq });
+  if (delivery.fencedAt !== null) {
+    const why = delivery.fencedWhy ?? "ended";
+    entries.push({ kind: "fenced", at: delivery.fencedAt.toISOString(), enqueueSeq, why });
+  }
   return entries;
 }

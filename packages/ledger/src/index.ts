@@ -32,6 +32,7 @@ export type { DegradedOwner, DegradedPage, KeptRepair, PassState } from "./recon
 export type { Repair, RepairNote } from "./reconciler/repairs.ts";
 export type { PassNote, Round, StandingPass } from "./reconciler/rounds.ts";
 export type { NewestPosition } from "./sql/newest.ts";
+export type { SkippedDelivery, SkipRow } from "./hops/skips.ts";
 export type { JudgedLoss, LapsedClaim } from "./hops/losses.ts";
 export type { WorkerEndAnswer } from "./hops/worker-ends.ts";
 export { DOCTOR_CHECKS, type DoctorCheck } from "./schema/doctor.ts";

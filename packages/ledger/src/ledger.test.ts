@@ -63,6 +63,8 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "deliveries.recordWorkerEnd": "opens",
   "deliveries.sayWorkerEnded": "opens",
   "deliveries.ofRun": "reads",
+  "skips.note": "keeps: it is for people, and no pass looks after it",
+  "skips.ofRun": "reads",
   "journal.appendIfClaimed": "keeps: a claim is open",
   "journal.read": "reads",
   "transactions.begin": "keeps: a claim is open, and nothing is written",

@@ -29,6 +29,7 @@ import * as handovers from "./hops/handovers.ts";
 import * as holds from "./admission/holds.ts";
 import * as intents from "./hops/intents.ts";
 import * as undos from "./hops/undos.ts";
+import * as skips from "./hops/skips.ts";
 import * as workerEnds from "./hops/worker-ends.ts";
 import * as faultWords from "./integrity/acknowledgements.ts";
 import * as faultPages from "./integrity/pages.ts";
@@ -179,6 +180,11 @@ export function openLedger(options: LedgerOptions) {
       recordWorkerEnd: opening(database, beforeOpening, workerEnds.recordWorkerEnd),
       sayWorkerEnded: opening(database, beforeOpening, workerEnds.sayWorkerEnded),
       ofRun: bind(database, reads.readDeliveries),
+    },
+    /** Of messages whose deliveries were not claimed; for people. */
+    skips: {
+      note: bind(database, skips.noteSkips),
+      ofRun: bind(database, skips.readSkips),
     },
     journal: {
       appendIfClaimed: bind(database, journal.appendEntryIfClaimed),

@@ -127,7 +127,12 @@ describe("a line of the timeline", () => {
       "worker ended runs-1: SIGKILL",
     ],
     [{ kind: "settled", at, enqueueSeq: 2, outcome: "lost" }, "settled      2 lost"],
-    [{ kind: "fenced", at, enqueueSeq: 2 }, "fenced       2"],
+    [{ kind: "fenced", at, enqueueSeq: 2, why: "deadline" }, "fenced       2 deadline"],
+    [{ kind: "skipped", at, lastAt: at, enqueueSeq: 2, reason: "early", times: 1 }, "skipped      2 early"],
+    [
+      { kind: "skipped", at, lastAt: at, enqueueSeq: 2, reason: "early", times: 3 },
+      "skipped      2 early ×3",
+    ],
     [{ kind: "finished", at, status: "FAILED", errorCode: "step_failed" }, "FAILED       step_failed"],
     [{ kind: "finished", at, status: "DONE", errorCode: null }, "DONE"],
   ] as const)("%j", (entry, text) => {

@@ -13,6 +13,8 @@ export function entryKey(entry: Entry): string {
     case "claimed":
     case "worker_ended":
       return `${entry.kind} ${entry.enqueueSeq} ${entry.worker}`;
+    case "skipped":
+      return `${entry.kind} ${entry.enqueueSeq} ${entry.reason}`;
     case "delivery":
     case "published":
     case "settled":
@@ -39,7 +41,9 @@ export function describeEntry(entry: Entry): readonly [what: string, detail: str
     case "settled":
       return ["settled", `${entry.enqueueSeq} ${entry.outcome}`];
     case "fenced":
-      return ["fenced", `${entry.enqueueSeq}`];
+      return ["fenced", `${entry.enqueueSeq} ${entry.why}`];
+    case "skipped":
+      return ["skipped", `${entry.enqueueSeq} ${entry.reason}${entry.times === 1 ? "" : ` ×${entry.times}`}`];
     case "finished":
       return [entry.status, entry.errorCode ?? ""];
   }

@@ -24,7 +24,9 @@ const ENTRIES = [
   step,
   { kind: "worker_ended", at: AT, enqueueSeq: 1, worker: "w1", how: "timed out" },
   { kind: "settled", at: AT, enqueueSeq: 1, outcome: "done" },
-  { kind: "fenced", at: AT, enqueueSeq: 2 },
+  { kind: "fenced", at: AT, enqueueSeq: 2, why: "cancelled" },
+  { kind: "skipped", at: AT, lastAt: AT, enqueueSeq: 2, reason: "fenced", times: 1 },
+  { kind: "skipped", at: AT, lastAt: AT, enqueueSeq: 2, reason: "paused", times: 4 },
   { kind: "finished", at: AT, status: "DONE", errorCode: null },
 ];
 const timeline = (status: string, entries: unknown[]) => ({ runId: RUN_ID, status, entries });
@@ -254,7 +256,9 @@ describe("show", () => {
       'step "greet" done after 2 tries, 22 ms',
       "worker w1 ended: timed out",
       "delivery 1 settled: done",
-      "delivery 2 fenced",
+      "delivery 2 fenced: cancelled",
+      "a message of delivery 2 skipped: fenced",
+      `a message of delivery 2 skipped: paused, 4 times, the last at ${AT}`,
       "run DONE",
     ]);
     const json = await ghouls(["show", RUN_ID, "--json"], { env });

@@ -184,6 +184,10 @@ export function FactRow({ entry }: { entry: Entry }) {
 
 function factText(entry: Entry): string {
   if (entry.kind === "worker_ended") return `The worker ${entry.worker} ended: ${entry.how}`;
-  if (entry.kind === "fenced") return "Fenced: what its worker still writes is refused";
+  if (entry.kind === "fenced") return `Fenced (${entry.why}): what its worker still writes is refused`;
+  if (entry.kind === "skipped") {
+    const times = entry.times === 1 ? "A message of it was" : `${entry.times} messages of it were`;
+    return `${times} skipped: ${entry.reason}`;
+  }
   return entry.kind;
 }

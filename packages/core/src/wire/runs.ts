@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { CALL_KINDS } from "../call.ts";
 import { RUN_FAILURE_CODES } from "../run.ts";
+import { SKIP_REASONS } from "../skip.ts";
 import { DELIVERY_CAUSES, DELIVERY_OUTCOMES, statesOf } from "../transitions.ts";
 import { WorkflowRef } from "./admission.ts";
 import { time } from "./frame.ts";
@@ -147,7 +148,23 @@ export const TimelineEntry = z.discriminatedUnion("kind", [
     enqueueSeq: z.int(),
     outcome: z.enum(DELIVERY_OUTCOMES),
   }),
-  z.object({ kind: z.literal("fenced"), at: time, enqueueSeq: z.int() }),
+  z.object({
+    kind: z.literal("fenced"),
+    at: time,
+    enqueueSeq: z.int(),
+    /** What took it away: "cancelled", "deadline", "hold_expired", another error code, or "ended" with its run. */
+    why: z.string(),
+  }),
+  z.object({
+    kind: z.literal("skipped"),
+    /** The first time; `lastAt` the last. */
+    at: time,
+    lastAt: time,
+    enqueueSeq: z.int(),
+    /** Why a message of it was not claimed. */
+    reason: z.enum(SKIP_REASONS),
+    times: z.int(),
+  }),
   z.object({
     kind: z.literal("finished"),
     at: time,

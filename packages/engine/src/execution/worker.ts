@@ -1,5 +1,5 @@
 import { decideSkip, isTerminalRun, parseMessage, type DeliveryRef, errorInLog } from "@ghouls/core";
-import type { ClaimRequest, ClaimedRun } from "@ghouls/ledger";
+import type { ClaimRequest, ClaimedRun, SkippedDelivery } from "@ghouls/ledger";
 import type { Carried } from "./carried.ts";
 import { carry } from "./carry.ts";
 import { wakeUp, type Verdict } from "./wake-up.ts";
@@ -8,6 +8,7 @@ import type { ExecutionDeps } from "./deps.ts";
 import { disown } from "./disown.ts";
 import { Heartbeat, type Beating } from "./heartbeat.ts";
 import { StepCopies } from "../evidence/step-copies.ts";
+import { noteSkips } from "./skips.ts";
 import { endsWithin } from "../patience.ts";
 import type { Reined } from "./reins.ts";
 import { tracedBatch, type CarryTraced } from "./traced.ts";
@@ -46,6 +47,7 @@ export async function work(
   options: WorkOptions,
 ): Promise<MessageOutcome[]> {
   const woken = wakeUp(messages, deps);
+  const skipped: SkippedDelivery[] = [];
   const wanted = new Map<string, Wanted>();
   for (const message of messages) {
     const ref = parseMessage(message.body);
@@ -57,11 +59,11 @@ export async function work(
   const carried = tracedBatch(
     options.queue,
     messages.length,
-    (carryTraced) => carryAll(wanted, carryTraced, deps, options),
+    (carryTraced) => carryAll(wanted, skipped, carryTraced, deps, options),
     deps,
   );
   const [verdicts, timers] = await Promise.all([carried, woken]);
-  return Promise.all(
+  const outcomes = await Promise.all(
     messages.map(async (message): Promise<MessageOutcome> => {
       const timer = timers.get(message.messageId);
       if (timer !== undefined) {
@@ -81,6 +83,8 @@ export async function work(
       return { messageId: message.messageId, done: verdict.done, reason: verdict.reason };
     }),
   );
+  await noteSkips(skipped, deps);
+  return outcomes;
 }
 
 interface Wanted extends DeliveryRef {
@@ -89,6 +93,7 @@ interface Wanted extends DeliveryRef {
 
 async function carryAll(
   wanted: ReadonlyMap<string, Wanted>,
+  skipped: SkippedDelivery[],
   carryTraced: CarryTraced,
   deps: ExecutionDeps,
   options: WorkOptions,
@@ -121,7 +126,7 @@ async function carryAll(
   }
   // Not claimed, or fenced on the way: what the ledger says of the delivery decides about its message.
   const open = refs.filter((ref) => !verdicts.has(keyOf(ref)));
-  for (const [key, verdict] of await explain(open, deps)) verdicts.set(key, verdict);
+  for (const [key, verdict] of await explain(open, skipped, deps)) verdicts.set(key, verdict);
   return verdicts;
 }
 
@@ -241,7 +246,11 @@ function verdictOf(claimed: ClaimedRun, end: Carried, deps: ExecutionDeps): Verd
   }
 }
 
-async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promise<[string, Verdict][]> {
+async function explain(
+  refs: readonly DeliveryRef[],
+  skipped: SkippedDelivery[],
+  deps: ExecutionDeps,
+): Promise<[string, Verdict][]> {
   if (refs.length === 0) return [];
   try {
     let rows = await deps.ledger.deliveries.unclaimed(refs);
@@ -262,6 +271,7 @@ async function explain(refs: readonly DeliveryRef[], deps: ExecutionDeps): Promi
     return [...skips].map(([ref, skip]) => {
       const { runId, enqueueSeq } = ref;
       deps.metrics.record("DeliveriesSkipped", 1, skip.reason);
+      skipped.push({ runId, enqueueSeq, reason: skip.reason });
       deps.log.info("a delivery was skipped", { runId, enqueueSeq, reason: skip.reason });
       return [
         keyOf(ref),

@@ -1,7 +1,12 @@
 import { isTold, placeAfter, type EventPlace, type EventRecord, type wire } from "@ghouls/core";
 
 /** Kinds that the live channel does not have; a timeline has them. */
-const NOT_LIVE: ReadonlySet<wire.RunEvent["kind"]> = new Set(["delivery", "worker_ended", "finished"]);
+const NOT_LIVE: ReadonlySet<wire.RunEvent["kind"]> = new Set([
+  "delivery",
+  "skipped",
+  "worker_ended",
+  "finished",
+]);
 
 /** What a reader at a place does with a record. */
 export type Step =
