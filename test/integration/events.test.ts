@@ -1,6 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { parseEventId, START_OF_EVENTS, type Clock, type Logger, type wire } from "@ghouls/core";
+import {
+  identityCodec,
+  parseEventId,
+  START_OF_EVENTS,
+  type Clock,
+  type Logger,
+  type wire,
+} from "@ghouls/core";
 import { createClosing, createEvents, createOpening, LiveChannel, type Follower } from "@ghouls/engine";
 import { workflow, type WorkflowContext } from "ghouls";
 import { testDynamo } from "../support/dynamodb.ts";
@@ -36,7 +43,7 @@ const world = await testWorld({
   open: createOpening({ store, clock, log }),
   closeChannel: createClosing({ store, log }),
 });
-const events = createEvents({ ledger: world.ledger, store, clock, log });
+const events = createEvents({ ledger: world.ledger, codec: identityCodec, store, clock, log });
 
 beforeEach(async () => {
   dynamo.be("up");
@@ -103,11 +110,15 @@ const STORY = [
   "finished DONE",
 ];
 
-/** What the ledger has of it: a wait ends before the delivery that goes on from it is published. */
+/**
+ * What the ledger has of it, with the copies of what was emitted: a wait ends before the delivery that goes on from it is
+ * published.
+ */
 const KEPT = [
   "admitted",
   "published",
   "claimed",
+  'halfway {"percent":50}',
   "step one",
   "settled parked",
   "step 1h",
@@ -174,7 +185,7 @@ describe("whoever follows a run", () => {
     expect(kinds(await told(await follower(runId)))).toEqual([
       "admitted",
       "gap",
-      ...KEPT.slice(1, 8),
+      ...KEPT.slice(1, 9),
       ...STORY.slice(11),
     ]);
     laterMs += 400_000;
@@ -189,7 +200,7 @@ describe("whoever follows a run", () => {
     dynamo.be("throttled", "Query");
     await world.drain();
     const alone = await told(one);
-    expect(kinds(alone)).toEqual(["admitted", "gap", "published", "claimed", "step one", "settled parked"]);
+    expect(kinds(alone)).toEqual(["admitted", "gap", ...KEPT.slice(1, 6)]);
     expect(warned).toEqual(["the live channel is out of reach; the ledger tells what it has"]);
     dynamo.be("up");
     await world.later(3_700);
@@ -235,6 +246,105 @@ describe("whoever follows a run", () => {
       "settled done",
       "finished DONE",
     ]);
+  });
+
+  test("is told again what was emitted in a hole, where it belongs and each once, however much it is", async () => {
+    const names = Array.from({ length: 250 }, (_, at) => `e${at}`);
+    body = async (ctx) => {
+      ctx.emit("first");
+      await ctx.step("one", () => {
+        ctx.stream("tokens", "lost");
+        for (const name of names) ctx.emit(name);
+      });
+      await ctx.sleep("1h");
+      ctx.emit("last");
+    };
+    const { runId } = await world.submit("any");
+    const before = await follower(runId);
+    dynamo.be("throttled", "PutItem");
+    await world.drain();
+    dynamo.be("up");
+    nowMs += 10_000;
+    const first = await told(before);
+    await world.later(3_700);
+    await world.drain();
+    const all = [...first, ...(await told(before))];
+    const expected = [
+      "admitted",
+      "published",
+      "gap",
+      "claimed",
+      "first null",
+      ...names.map((name) => `${name} null`),
+      "step one",
+      "settled parked",
+      "published",
+      "claimed",
+      "step 1h",
+      "last null",
+      "settled done",
+      "finished DONE",
+    ];
+    expect(kinds(all)).toEqual(expected);
+    // Whoever goes on behind any batch of it misses and repeats nothing, but the mark.
+    const unmarked = (list: readonly string[]) => list.filter((kind) => kind !== "gap");
+    const whole = await told(await follower(runId));
+    expect(unmarked(kinds(whole)).toSorted()).toEqual(unmarked(expected).toSorted());
+    for (const [at, { id }] of whole.entries()) {
+      const rest = kinds(await told(await follower(runId, id)));
+      expect(unmarked([...kinds(whole.slice(0, at + 1)), ...rest])).toEqual(unmarked(kinds(whole)));
+    }
+  });
+
+  test("is told what a running hop has emitted, and could not say live, when it can no longer be on its way", async () => {
+    const [said, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    body = async (ctx) => {
+      await ctx.step("one", async () => {
+        ctx.emit("begun", { by: "me" });
+        said.resolve();
+        await end.promise;
+      });
+    };
+    const { runId } = await world.submit("any");
+    const one = await follower(runId);
+    dynamo.be("throttled", "PutItem");
+    const carrying = world.drain();
+    await said.promise;
+    const copied = () => world.db.admin("select from ghouls.evidence where run_id = $1", [runId]);
+    await until("its copy", async () => (await copied()).length > 0);
+    expect(kinds(await told(one))).toEqual(["admitted", "published", "gap", "claimed"]);
+    laterMs += 5_000;
+    expect(kinds(await told(one))).toEqual(["gap", 'begun {"by":"me"}']);
+    dynamo.be("up");
+    nowMs += 10_000;
+    end.resolve();
+    await carrying;
+    expect(kinds(await told(one))).toEqual(["step one", "settled done", "finished DONE"]);
+  });
+
+  test("goes on without what was emitted where its copy cannot be read", async () => {
+    body = story;
+    const { runId } = await world.submit("any");
+    dynamo.be("throttled");
+    await world.drain();
+    dynamo.be("up");
+    const codec = { ...identityCodec, decode: () => Promise.reject(new Error("no key")) };
+    const one = await createEvents({ ledger: world.ledger, codec, store, clock, log }).follow(
+      "acme",
+      runId,
+      undefined,
+    );
+    if (one === undefined) throw new Error("there is no such run");
+    warned.length = 0;
+    expect(kinds(await told(one))).toEqual([
+      "admitted",
+      "published",
+      "gap",
+      "claimed",
+      "step one",
+      "settled parked",
+    ]);
+    expect(warned).toEqual(["the copy of an emitted event cannot be read"]);
   });
 
   test("sees that a worker was lost, and all that the next one does", async () => {

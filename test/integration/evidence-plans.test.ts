@@ -49,10 +49,10 @@ beforeAll(async () => {
   );
   await db.admin(
     `insert into ghouls.evidence (tenant_id, run_id, evidence_id, class, seq, token, call, outcome, recorded_at, ordinal, number, tries,
-       started_at, completed_at)
+       started_at, completed_at, body_text)
      select run.tenant_id, run.run_id, gen_random_uuid(), case when n % 100 = 0 then 'rejected' else 'durable_best_effort' end, 1,
        run.run_id, '["emit","e"]', 'ok', run.created_at, case when n % 2 = 0 and n % 100 > 0 then n end,
-       case when n % 2 = 1 then n end, 1, run.created_at, run.created_at + n * interval '1 millisecond'
+       case when n % 2 = 1 then n end, 1, run.created_at, run.created_at + n * interval '1 millisecond', '1'
      from (select * from ghouls.runs order by finished_at limit 40) as run, generate_series(1, 1000) as n`,
   );
   await db.admin("vacuum analyze");
@@ -105,6 +105,12 @@ const LOOKS: {
     values: () => ["acme", runIds[0] ?? "", "0", "00000000-0000-0000-0000-000000000000", 51],
     scans: [/^evidence by evidence_in_time$/],
     rows: 51,
+  },
+  {
+    name: "evidence.emitted",
+    values: () => ["acme", runIds[0] ?? "", 1, 100, 2_147_483_647, 2_147_483_647, 100],
+    scans: [/^evidence by evidence_of_event$/],
+    rows: 100,
   },
   {
     name: "evidence.rejected",

@@ -166,8 +166,11 @@ export type LiveHop = Pick<LiveEvent, "tenantId" | "runId" | "enqueueSeq">;
  */
 export interface LiveStream {
   write(event: LiveEvent): void;
-  /** Something that has happened: what the ledger knows of as well, or an emitted event. */
-  tell(hop: LiveHop, event: RunEvent): void;
+  /**
+   * Something that has happened: what the ledger knows of as well, or an emitted event.
+   * @returns the number that it has among all that its hop says, whether it is written or lost; undefined where none are given
+   */
+  tell(hop: LiveHop, event: RunEvent): number | undefined;
   /** A hop has ended: nothing more comes from it. */
   end(hop: LiveHop): void;
   /**

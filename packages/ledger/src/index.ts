@@ -5,6 +5,7 @@ export type { ClaimedRun, ClaimRequest, ClaimSettings } from "./hops/claims.ts";
 export type { StepCopy } from "./evidence/copies.ts";
 export { RULES as END_ACT_RULES, type DueEndAct, type EndAct } from "./evidence/end-acts.ts";
 export type { Emptied, DueRetention, RetentionAges } from "./evidence/retention.ts";
+export { END_OF_SAID, type EmittedCopy, type SaidPlace } from "./evidence/emitted.ts";
 export type { ShownBody, ShownCopy, ShownRecord, ShownRejected } from "./evidence/shown.ts";
 export { EVIDENCE_CHECKS } from "./evidence/seal-checks.ts";
 export { RECORDS_OF_SEAL, type DueSeal, type Seal } from "./evidence/seals.ts";

@@ -124,6 +124,7 @@ const KINDS: Readonly<Record<string, "reads" | "opens" | `keeps: ${string}` | `n
   "children.cancel": "keeps: an item that is due is open, and only the reconciler calls it",
   "attempts.keepContradiction": "keeps: it asks for a person, and no pass looks after that",
   "evidence.reject": "keeps: evidence is part of nothing",
+  "evidence.emitted": "reads",
   "evidence.terminalOf": "reads",
   "evidence.rejectedOf": "reads",
   "evidence.copiesOf": "reads",

@@ -11,6 +11,7 @@ import * as passReads from "./reconciler/reads.ts";
 import * as rounds from "./reconciler/rounds.ts";
 import * as copies from "./evidence/copies.ts";
 import * as doubts from "./evidence/doubts.ts";
+import * as emitted from "./evidence/emitted.ts";
 import * as endActs from "./evidence/end-acts.ts";
 import * as retention from "./evidence/retention.ts";
 import * as rolling from "./evidence/rolling.ts";
@@ -272,6 +273,7 @@ export function openLedger(options: LedgerOptions) {
     evidence: {
       reject: bind(database, evidence.recordRejectedResult),
       copySteps: bind(database, copies.copySteps),
+      emitted: bind(database, emitted.readEmitted),
       terminalOf: bind(database, shownEvidence.readTerminalRecord),
       rejectedOf: bind(database, shownEvidence.readRejected),
       copiesOf: bind(database, shownEvidence.readCopies),

@@ -23,7 +23,7 @@ const Emitted = z.object({
 
 /**
  * Something of the live channel is missing here: it was not kept, has expired, or could not be written. What the ledger knows
- * of that time follows; chunks and emitted events do not come again.
+ * of that time follows, and what was emitted, of which it has copies; chunks do not come again.
  */
 const Gap = z.object({ kind: z.literal("gap"), at: time });
 

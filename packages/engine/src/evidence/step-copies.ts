@@ -13,6 +13,8 @@ const BATCH_COPIES = 100;
 const BATCH_BYTES = 1_048_576;
 /** A few that wait are written after a while, so that most hops take one statement for all of theirs. */
 const PATIENCE_MS = 5_000;
+/** An emitted event: before a live channel that has failed is tried again, and what it has lost is looked for here. */
+const EVENT_PATIENCE_MS = 1_000;
 
 export interface StepCopiesOptions {
   readonly ledger: { readonly evidence: Pick<Ledger["evidence"], "copySteps"> };
@@ -32,6 +34,8 @@ export class StepCopies {
   #bytes = 0;
   #writing: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** After how many milliseconds it fires. */
+  #timerMs = 0;
   /** By run: copies that are neither written nor lost yet. */
   readonly #open = new Map<string, number>();
   readonly #lost = new Map<string, { copies: number; why: string }>();
@@ -51,7 +55,14 @@ export class StepCopies {
     this.#bytes += bytes;
     this.#count(this.#open, copy, 1);
     if (this.#waiting.length >= BATCH_COPIES || this.#bytes >= BATCH_BYTES) void this.#write();
-    else this.#timer ??= setTimeout(() => void this.#write(), PATIENCE_MS);
+    else this.#writeWithin(copy.number === undefined ? PATIENCE_MS : EVENT_PATIENCE_MS);
+  }
+
+  #writeWithin(ms: number): void {
+    if (this.#timer !== undefined && this.#timerMs <= ms) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#write(), ms);
+    this.#timerMs = ms;
   }
 
   /** Waits until the copies of a run are written, or lost, or this many milliseconds are over. Never rejects. */

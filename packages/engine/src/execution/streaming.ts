@@ -73,18 +73,19 @@ export class Streaming {
     const { enqueueSeq } = this.#hop;
     const at = now.toISOString();
     const event = { kind: "emitted", at, enqueueSeq, name, data: JSON.parse(text) as unknown } as const;
-    this.#tell(() => this.#deps.live.tell(this.#hop, event));
-    void this.#copy(name, text, now);
+    const number = this.#tell(() => this.#deps.live.tell(this.#hop, event));
+    void this.#copy(name, text, now, number);
   }
 
-  /** For people, best effort. */
-  async #copy(name: string, text: string, at: Date): Promise<void> {
+  /** For people, and for whoever misses it in the live channel; best effort. */
+  async #copy(name: string, text: string, at: Date, number: number | undefined): Promise<void> {
     try {
       const { tenantId, runId } = this.#claim;
       const bodyText = await this.#deps.codec.encode(text, { tenantId, runId, kind: "event" });
       this.#deps.copies?.add({
         claim: this.#claim,
         ordinal: null,
+        ...(number === undefined ? {} : { number }),
         call: JSON.stringify(["emit", name]),
         outcome: "ok",
         tries: 1,
@@ -105,11 +106,12 @@ export class Streaming {
     this.#tell(() => this.#deps.live.end(this.#hop));
   }
 
-  #tell(what: () => void): void {
+  #tell<T>(what: () => T): T | undefined {
     try {
-      what();
+      return what();
     } catch (error) {
       this.#warn("the live stream does not take what a run says", { error: errorInLog(error) });
+      return undefined;
     }
   }
 

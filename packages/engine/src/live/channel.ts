@@ -85,8 +85,10 @@ export class LiveChannel implements LiveStream {
     this.#add(said, { kind: "chunk", at, enqueueSeq: hop.enqueueSeq, channel, chunk }, bytes);
   }
 
-  tell(hop: LiveHop, event: wire.RunEvent): void {
-    this.#add(this.#of(hop), event, JSON.stringify(event).length);
+  tell(hop: LiveHop, event: wire.RunEvent): number {
+    const said = this.#of(hop);
+    this.#add(said, event, JSON.stringify(event).length);
+    return said.last;
   }
 
   end(): void {

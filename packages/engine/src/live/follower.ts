@@ -6,6 +6,7 @@ import {
   placeAfter,
   START_OF_EVENTS,
   type Clock,
+  type Codec,
   type EventPlace,
   type EventRecord,
   type EventStore,
@@ -14,11 +15,13 @@ import {
   type wire,
 } from "@ghouls/core";
 import type { Ledger, Progress } from "@ghouls/ledger";
+import { among, emittedBetween, isOver, placeBehind, type Retold } from "./emitted.ts";
 import { timelineOf } from "../timeline.ts";
 import { boundOf, judge, missingOf, placeBefore, take, type Bound } from "./missing.ts";
 
 export interface FollowerOptions {
-  readonly ledger: Pick<Ledger, "runs" | "deliveries" | "journal">;
+  readonly ledger: Pick<Ledger, "runs" | "deliveries" | "journal" | "evidence">;
+  readonly codec: Codec;
   readonly store: EventStore;
   readonly clock: Clock;
   readonly log: Logger;
@@ -50,6 +53,8 @@ export class Follower {
   #nextLook = Number.NEGATIVE_INFINITY;
   #ended = false;
   #warned = false;
+  /** What is missing was told in part, behind its mark: the rest comes next. */
+  #isFilling = false;
 
   constructor(run: RunOfEvents, after: EventPlace | typeof END_OF_EVENTS, options: FollowerOptions) {
     this.#run = run;
@@ -78,7 +83,10 @@ export class Follower {
     const begun = this.#place.enqueueSeq === 0 ? await this.#begin() : [];
     const batches: wire.EventBatch[] = [];
     const read = await this.#read();
-    for (const record of read?.records ?? []) batches.push(...(await this.#takeIn(record)));
+    for (const record of read?.records ?? []) {
+      batches.push(...(await this.#takeIn(record)));
+      if (this.#isFilling) return this.#goOnSoon([...begun, ...batches]);
+    }
     this.#ended ||= read?.ended === true;
     const now = this.#options.clock.monotonicMs();
     if (batches.length > 0) this.#stir(now);
@@ -122,7 +130,8 @@ export class Follower {
   async #takeIn(record: EventRecord): Promise<wire.EventBatch[]> {
     const step = judge(record, this.#place);
     if (step.kind === "past") return [];
-    const batches = step.kind === "next" ? [] : await this.#fill(boundOf(record), step.lost);
+    const batches = step.kind === "next" ? [] : await this.#fill(boundOf(record), step.lost, false);
+    if (this.#isFilling) return batches;
     if (step.kind === "missing") this.#place = placeBefore(record, this.#place);
     const { events, place } = take(record, this.#place);
     this.#place = place;
@@ -130,18 +139,47 @@ export class Follower {
     return batches;
   }
 
-  /** What the ledger has of what is missing, marked where the live channel should have had it. */
-  async #fill(bound: Bound | undefined, isLost: boolean): Promise<wire.EventBatch[]> {
-    const timeline = await this.#timeline();
-    const { events, lost } = missingOf(timeline, this.#place, bound);
-    const marked: wire.RunEvent[] =
-      isLost || lost ? [{ kind: "gap", at: new Date(this.#options.clock.wallMs()).toISOString() }] : [];
-    const told = [...marked, ...events];
+  #goOnSoon(batches: wire.EventBatch[]): wire.EventBatch[] {
+    this.#pauseMs = 0;
+    this.#nextLook = Number.NEGATIVE_INFINITY;
+    return batches;
+  }
+
+  /**
+   * What the ledger has of what is missing, with the copies of what was emitted, marked where the live channel should have had it.
+   * @param isDown whether the live channel could not be asked
+   */
+  async #fill(bound: Bound | undefined, isLost: boolean, isDown: boolean): Promise<wire.EventBatch[]> {
+    const place = this.#place;
+    const [timeline, said] = await Promise.all([
+      this.#timeline(),
+      emittedBetween(this.#run, place, bound, this.#options),
+    ]);
+    const { events, lost } = missingOf(timeline, place, bound);
+    const now = this.#options.clock.wallMs();
+    // What is still on its way there comes from there, with all that was said before it.
+    const mayCome = isDown ? Number.NEGATIVE_INFINITY : now - ON_ITS_WAY_MS;
+    const emitted = said.emitted.filter(
+      (one) => bound !== undefined || isOver(one, timeline) || Date.parse(one.event.at) <= mayCome,
+    );
+    const retold = among(events, emitted);
+    // Behind the last of a full page there may be more of them, which come first.
+    const isPart = said.more && emitted.length > 0 && emitted.length === said.emitted.length;
+    const part = isPart
+      ? retold.slice(0, retold.findLastIndex(({ number }) => number !== undefined) + 1)
+      : retold;
+    const isMarked = !this.#isFilling && (isLost || lost || emitted.length > 0);
+    const gap: Retold[] = isMarked ? [{ event: { kind: "gap", at: new Date(now).toISOString() } }] : [];
+    this.#isFilling = isPart;
+    return this.#batchesOf([...gap, ...part]);
+  }
+
+  #batchesOf(retold: readonly Retold[]): wire.EventBatch[] {
     const batches: wire.EventBatch[] = [];
-    for (let from = 0; from < told.length; from += BATCH) {
-      const some = told.slice(from, from + BATCH);
-      this.#place = some.reduce((place, event) => placeAfter(event, place), this.#place);
-      batches.push({ id: eventIdOf(this.#place), events: some });
+    for (let from = 0; from < retold.length; from += BATCH) {
+      const some = retold.slice(from, from + BATCH);
+      this.#place = some.reduce((place, one) => placeBehind(one, place), this.#place);
+      batches.push({ id: eventIdOf(this.#place), events: some.map(({ event }) => event) });
     }
     return batches;
   }
@@ -171,9 +209,9 @@ export class Follower {
     const isStart = this.#place.enqueueSeq <= 1 && this.#place.stage === 0;
     const isQuiet = now - this.#quietSince >= ON_ITS_WAY_MS;
     if (!isDown && !isStart && !isQuiet) return [];
-    const batches = await this.#fill(undefined, false);
+    const batches = await this.#fill(undefined, false, isDown);
     if (batches.length > 0) this.#stir(now);
-    return batches;
+    return this.#isFilling ? this.#goOnSoon(batches) : batches;
   }
 
   /** The end comes last: after what its worker may still be writing, and after all that the ledger has. */
@@ -189,12 +227,16 @@ export class Follower {
     }
     const batches: wire.EventBatch[] = [];
     const last = isDown ? undefined : await this.#read();
-    for (const record of last?.records ?? []) batches.push(...(await this.#takeIn(record)));
+    for (const record of last?.records ?? []) {
+      batches.push(...(await this.#takeIn(record)));
+      if (this.#isFilling) return this.#goOnSoon(batches);
+    }
     if (last?.more === true) {
       this.#nextLook = Number.NEGATIVE_INFINITY;
       return batches;
     }
-    batches.push(...(await this.#fill(undefined, false)));
+    batches.push(...(await this.#fill(undefined, false, isDown)));
+    if (this.#isFilling) return this.#goOnSoon(batches);
     const { status, errorCode } = progress;
     const finished = { kind: "finished", at: finishedAt.toISOString(), status, errorCode } as const;
     batches.push({ id: END_OF_EVENTS, events: [finished] });

@@ -49,12 +49,15 @@ export interface Bound {
   readonly stage: EventPlace["stage"];
   /** Behind the last journal entry that may be missing. */
   readonly ordinal: number;
+  /** Of the first event of its hop that is not missing. */
+  readonly number: number;
 }
 
 export function boundOf(record: EventRecord): Bound {
   const { enqueueSeq, part, first } = record;
   const stage = part === "published" ? 0 : first === 1 ? 1 : 2;
-  return { enqueueSeq, stage, ordinal: firstStep(record) ?? Number.POSITIVE_INFINITY };
+  const number = part === "published" ? 0 : first;
+  return { enqueueSeq, stage, number, ordinal: firstStep(record) ?? Number.POSITIVE_INFINITY };
 }
 
 /** The place right before a record, whatever of what came before was told. */

@@ -64,7 +64,7 @@ export class LiveRing implements LiveStream {
   }
 
   /** Only what is said is kept here. */
-  tell(): void {
+  tell(): undefined {
     // The ledger has what has happened, and whoever reads this asks it.
   }
 

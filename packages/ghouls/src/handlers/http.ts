@@ -207,9 +207,9 @@ function readParts(runtime: Runtime, streamMs: number) {
 }
 
 function eventParts(runtime: Runtime, streamMs: () => number) {
-  const { ledger, events: store, clock, log } = runtime;
+  const { ledger, codec, events: store, clock, log } = runtime;
   return {
-    events: createEvents({ ledger, store, clock, log }),
+    events: createEvents({ ledger, codec, store, clock, log }),
     streamMs,
     draining: drainSignal(),
     clock,
