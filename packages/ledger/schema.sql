@@ -975,13 +975,14 @@ CREATE UNIQUE INDEX reservations_one_open ON ghouls.reservations USING btree (te
 CREATE UNIQUE INDEX reservations_pkey ON ghouls.reservations USING btree (tenant_id, run_id, reservation_id);
 CREATE INDEX runs_by_deadline ON ghouls.runs USING btree (deadline_at, run_id) WHERE ((deadline_at IS NOT NULL) AND (status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'AWAITING_HARDWARE'::text, 'AWAITING_CONSENT'::text, 'AWAITING_DELEGATE'::text, 'AWAITING_CHILD'::text, 'AWAITING_SIGNAL'::text, 'AWAITING_TIMER'::text])));
 CREATE INDEX runs_by_status ON ghouls.runs USING btree (tenant_id, status, created_at DESC, run_id DESC);
-CREATE INDEX runs_by_workflow ON ghouls.runs USING btree (tenant_id, workflow_name, created_at DESC, run_id DESC);
 CREATE INDEX runs_endable ON ghouls.runs USING btree (created_at) WHERE ((status = ANY (ARRAY['COMPLETING'::text, 'FAILING'::text, 'CANCELLING'::text])) AND (open_items = 0));
 CREATE UNIQUE INDEX runs_holder_key ON ghouls.runs USING btree (tenant_id, holder_key);
 CREATE UNIQUE INDEX runs_idempotency_key ON ghouls.runs USING btree (tenant_id, idempotency_key);
 CREATE INDEX runs_newest ON ghouls.runs USING btree (tenant_id, created_at DESC, run_id DESC);
 CREATE UNIQUE INDEX runs_of_arm ON ghouls.runs USING btree (tenant_id, parent_run_id, parent_arm_id) WHERE (parent_run_id IS NOT NULL);
 CREATE INDEX runs_of_chain ON ghouls.runs USING btree (tenant_id, first_run_id) WHERE (redrive_of IS NOT NULL);
+CREATE INDEX runs_of_parent ON ghouls.runs USING btree (tenant_id, parent_run_id, created_at DESC, run_id DESC) WHERE (parent_run_id IS NOT NULL);
+CREATE INDEX runs_of_workflow ON ghouls.runs USING btree (tenant_id, workflow_name, status, created_at DESC, run_id DESC);
 CREATE UNIQUE INDEX runs_pkey ON ghouls.runs USING btree (tenant_id, run_id);
 CREATE UNIQUE INDEX runs_redrive_of ON ghouls.runs USING btree (tenant_id, redrive_of) WHERE (redrive_of IS NOT NULL);
 CREATE UNIQUE INDEX runs_run_id_key ON ghouls.runs USING btree (run_id);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
+import { statesOf } from "@ghouls/core";
 import "@ghouls/ledger";
 import { STATEMENTS } from "../../packages/ledger/src/sql/statement.ts";
 import { testDatabase } from "../support/database.ts";
@@ -70,6 +71,12 @@ beforeAll(async () => {
      select run.tenant_id, run.run_id, 'customer', '17', run.created_at from ghouls.runs run where run.idempotency_key = 'key-15000'`,
   );
   await db.admin("analyze ghouls.labels");
+  // A parent that has started very many, and none of the others' concern.
+  await db.admin(
+    `update ghouls.runs set parent_run_id = $1, parent_arm_id = gen_random_uuid(), parent_close = 'abandon'
+     where tenant_id = 'acme' and idempotency_key = any (select 'key-' || n from generate_series(40001, 49000) as n)`,
+    [running.runId],
+  );
   known = await db.admin("select run_id, idempotency_key from ghouls.runs where idempotency_key = any($1)", [
     Array.from({ length: 10 }, (_, index) => `key-${index * 4_000 + 1}`),
   ]);
@@ -119,7 +126,9 @@ beforeAll(async () => {
 const UNTIL = new Date(Date.now() - 1_000).toISOString();
 const PAUSE_ID = "6f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 const START = ["100000000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
-const OPEN = ["QUEUED", "RUNNING", "AWAITING_TIMER"];
+const EVERY = [...statesOf("run")];
+/** What a page looks at that a filter may mean few of. */
+const LOOKED = 2_000;
 const BETWEEN = ["9999-01-01T00:00:00Z", "1970-01-01T00:00:00Z"] as const;
 const first = (limit: number, ...filter: PlanValue[]) => ["acme", ...START, limit, ...filter];
 const later = (limit: number, ...filter: PlanValue[]) => [
@@ -138,12 +147,14 @@ const filtered = (
     parent = null,
     attention = false,
     labels = [],
+    looked,
   }: {
     readonly status?: string[] | null;
     readonly workflow?: string | null;
     readonly parent?: string | null;
     readonly attention?: boolean;
     readonly labels?: readonly (readonly [string, string])[];
+    readonly looked?: number;
   } = {},
 ): PlanValue[] => [
   ...page,
@@ -155,6 +166,7 @@ const filtered = (
   attention,
   labels.map(([key]) => key),
   labels.map(([, value]) => value),
+  ...(looked === undefined ? [] : [looked]),
 ];
 const claimOf = (run: MadeRun) => [run.tenantId, run.runId, run.seq, run.token];
 const firstId = () => known[0]?.run_id ?? "";
@@ -421,43 +433,26 @@ const cases: readonly Case[] = [
   {
     name: "runs.page-workflow",
     when: ", common,",
-    rows: 102,
-    values: () => filtered(first(51), { workflow: "hello" }),
+    rows: 14 * 102,
+    values: () => filtered(first(51), { status: EVERY, workflow: "hello" }),
   },
   {
     name: "runs.page-workflow",
     when: ", rare,",
-    rows: 102,
-    values: () => filtered(first(51), { workflow: "rare" }),
+    rows: 14 * 102,
+    values: () => filtered(first(51), { status: EVERY, workflow: "rare" }),
   },
   {
     name: "runs.page-workflow",
     when: ", absent,",
     rows: 102,
-    values: () => filtered(first(51), { workflow: "none" }),
+    values: () => filtered(first(51), { status: EVERY, workflow: "none" }),
   },
   {
-    name: "runs.page-status-workflow",
-    when: ", common,",
+    name: "runs.page-workflow",
+    when: ", of a status,",
     rows: 102,
     values: () => filtered(first(51), { status: ["DONE"], workflow: "hello" }),
-  },
-  { name: "runs.matching", rows: 204, values: () => [...first(101), OPEN, ...BETWEEN, null, false] },
-  {
-    name: "runs.matching",
-    when: "half way",
-    rows: 204,
-    values: () => [...later(101), OPEN, ...BETWEEN, null, false],
-  },
-  {
-    name: "runs.matching-children",
-    rows: 10,
-    values: () => [...first(101), OPEN, ...BETWEEN, null, false, running.runId],
-  },
-  {
-    name: "runs.matching-labeled",
-    rows: 204,
-    values: () => [...first(101), OPEN, ...BETWEEN, null, false, ["team"], ["payments"], null],
   },
   {
     name: "redrives.make",
@@ -466,32 +461,62 @@ const cases: readonly Case[] = [
   },
   {
     name: "runs.page-attention",
-    when: ", first,",
+    when: ", alone,",
     rows: 102,
-    values: () => filtered(first(51), { attention: true }),
+    values: () => filtered(first(51), { attention: true, looked: 51 }),
   },
   {
     name: "runs.page-attention",
     when: ", of a status,",
-    rows: 102,
-    values: () => filtered(first(51), { attention: true, status: ["DONE"] }),
+    rows: 2_002,
+    values: () => filtered(first(51), { attention: true, status: ["DONE"], looked: LOOKED }),
   },
   {
     name: "runs.page-parent",
-    rows: 10,
-    values: () => filtered(first(51), { parent: running.runId }),
+    when: ", alone,",
+    rows: 102,
+    values: () => filtered(first(51), { parent: running.runId, looked: 51 }),
+  },
+  {
+    name: "runs.page-parent",
+    when: ", of few among many,",
+    rows: LOOKED + 2,
+    values: () => filtered(first(51), { parent: running.runId, status: ["FAILED"], looked: LOOKED }),
   },
   {
     name: "runs.page-label",
     when: ", common,",
     rows: 102,
-    values: () => filtered(first(51), { labels: [["team", "payments"]] }),
+    values: () => filtered(first(51), { labels: [["team", "payments"]], looked: 51 }),
   },
   {
     name: "runs.page-label",
-    when: ", later, of a day,",
+    when: ", later,",
     rows: 102,
-    values: () => filtered(later(51), { labels: [["team", "payments"]] }),
+    values: () => filtered(later(51), { labels: [["team", "payments"]], looked: 51 }),
+  },
+  ...[
+    { status: ["FAILED"] },
+    { workflow: "none" },
+    { status: ["RUNNING"], workflow: "rare", attention: true },
+  ].map((few) => ({
+    name: "runs.page-label",
+    when: `, common, with ${JSON.stringify(few)},`,
+    rows: LOOKED + 2,
+    values: () => filtered(first(51), { ...few, labels: [["team", "payments"]], looked: LOOKED }),
+  })),
+  {
+    name: "runs.page-label",
+    when: ", common, with a rare one,",
+    rows: 2 * LOOKED + 2,
+    values: () =>
+      filtered(first(51), {
+        labels: [
+          ["team", "payments"],
+          ["zone", "none"],
+        ],
+        looked: LOOKED,
+      }),
   },
   {
     name: "runs.page-label",
@@ -503,13 +528,14 @@ const cases: readonly Case[] = [
           ["customer", "17"],
           ["team", "payments"],
         ],
+        looked: LOOKED,
       }),
   },
   {
     name: "runs.page-label",
     when: ", absent,",
-    rows: 1,
-    values: () => filtered(first(51), { labels: [["team", "none"]] }),
+    rows: 2,
+    values: () => filtered(first(51), { labels: [["team", "none"]], looked: 51 }),
   },
 ];
 

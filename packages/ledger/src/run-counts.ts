@@ -1,4 +1,4 @@
-import { OPEN_RUN, sqlStates, type RunStatus, type WorkflowPin } from "@ghouls/core";
+import { OPEN_RUN, sqlStates, statesOf, type RunStatus, type WorkflowPin } from "@ghouls/core";
 import type { Executor } from "./connection/database.ts";
 import { withoutRelease } from "./releases/released.ts";
 import { hasLabels, labelValues } from "./sql/labels.ts";
@@ -19,6 +19,7 @@ with asked as (
 ), bins as (
   select date_bin($4::integer * interval '1 second', l.created_at, a.since) as at, l.status, count(*)::integer as runs
   from looked l cross join asked a
+  where l.created_at is not null
   group by 1, 2
 )
 select a.since, (select count(*) from looked)::integer as looked, b.at, b.status, b.runs
@@ -39,30 +40,40 @@ const COUNTS = {
   where run.tenant_id = $1 and run.created_at >= (select since from asked) and $5::text is null
     and cardinality($6::text[]) + cardinality($7::text[]) = 0${NEWEST}`,
   ),
+  // One bounded scan for each status, as the index has them.
   workflow: counts(
     "workflow",
     `
   select run.created_at, run.status
-  from ghouls.runs run
-  where run.tenant_id = $1 and run.workflow_name = $5 and run.created_at >= (select since from asked)
-    and cardinality($6::text[]) + cardinality($7::text[]) = 0${NEWEST}`,
+  from unnest(array[${statesOf("run")
+    .map((status) => `'${status}'`)
+    .join(", ")}]) as wanted(status)
+  cross join lateral (
+    select run.created_at, run.run_id, run.status
+    from ghouls.runs run
+    where run.tenant_id = $1 and run.workflow_name = $5 and run.status = wanted.status
+      and run.created_at >= (select since from asked) and cardinality($6::text[]) + cardinality($7::text[]) = 0${NEWEST}
+  ) as run${NEWEST}`,
   ),
   label: counts(
     "label",
     `
   select found.created_at, found.status
-  from ghouls.labels first
-  cross join lateral (
+  from (
+    select first.run_id
+    from ghouls.labels first
+    where first.tenant_id = $1 and first.key = ($6::text[])[1] and first.value = ($7::text[])[1]
+      and first.created_at >= (select since from asked)
+    order by first.created_at desc, first.run_id desc
+    limit $3
+  ) as first
+  left join lateral (
     select run.created_at, run.status
     from ghouls.runs run
     where run.tenant_id = $1 and run.run_id = first.run_id and ($5::text is null or run.workflow_name = $5)
       and ${hasLabels("$6", "$7")}
     offset 0
-  ) as found
-  where first.tenant_id = $1 and first.key = ($6::text[])[1] and first.value = ($7::text[])[1]
-    and first.created_at >= (select since from asked)
-  order by first.created_at desc, first.run_id desc
-  limit $3`,
+  ) as found on true`,
   ),
 } as const;
 

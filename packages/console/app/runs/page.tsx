@@ -34,10 +34,24 @@ export function RunsPage() {
       <Filters search={search} onChange={setSearch} />
       <ProblemNote error={runs.error} />
       {runs.rows.length > 0 && <RunList runs={runs} onLook={setFirstInView} />}
-      {!runs.isLoading && runs.rows.length === 0 && runs.error === null && (
+      {!runs.isLoading && runs.rows.length === 0 && runs.isMore && (
+        <NothingYet isLoading={runs.isLoadingMore} onMore={runs.loadMore} />
+      )}
+      {!runs.isLoading && runs.rows.length === 0 && !runs.isMore && runs.error === null && (
         <Nothing isFiltered={Object.keys(search).length > 0} onClear={() => setSearch({})} />
       )}
     </div>
+  );
+}
+
+/** A filter that means few of very many looks at some thousands at a time. */
+function NothingYet({ isLoading, onMore }: { isLoading: boolean; onMore: () => void }) {
+  return (
+    <Empty title="None of the newest runs is like that">
+      <button type="button" disabled={isLoading} onClick={onMore}>
+        {isLoading ? "Looking…" : "Look at older ones"}
+      </button>
+    </Empty>
   );
 }
 

@@ -99,6 +99,7 @@ export const RunView = RunSummary.extend({
 });
 export type RunView = z.infer<typeof RunView>;
 
+/** A page may be short, or empty, and go on all the same: where a filter means few of many, each page looks at a bounded number. */
 export const RunPage = z.object({ runs: z.array(RunSummary), nextCursor: z.string().nullable() });
 export type RunPage = z.infer<typeof RunPage>;
 

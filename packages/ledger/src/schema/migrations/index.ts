@@ -22,6 +22,7 @@ import { remembers } from "./0021-remembers.ts";
 import { releases } from "./0022-releases.ts";
 import { labels } from "./0023-labels.ts";
 import { shown } from "./0024-shown.ts";
+import { lists } from "./0025-lists.ts";
 import type { Migration } from "./migration.ts";
 
 /** In order; numbers have no gaps. */
@@ -50,4 +51,5 @@ export const MIGRATIONS: readonly Migration[] = [
   releases,
   labels,
   shown,
+  lists,
 ];
