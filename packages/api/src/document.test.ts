@@ -63,6 +63,28 @@ describe("the OpenAPI document", () => {
     expect(defineRoute({ ...parts, needs: null })).toMatchObject({ security: [], middleware: [] });
   });
 
+  it("has the bounds of labels, as they are taken", () => {
+    const schemas = openApiDocument().components?.schemas ?? {};
+    const labels = {
+      maxProperties: 16,
+      propertyNames: { type: "string", pattern: "^[a-z0-9][a-z0-9._/-]{0,62}$", maxLength: 63 },
+      additionalProperties: {
+        type: "string",
+        maxLength: 200,
+        pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`,
+      },
+    };
+    expect(schemas["RunRequest"]).toMatchObject({ properties: { labels } });
+    expect(schemas["CancelMatchingRequest"]).toMatchObject({
+      properties: { filter: { properties: { labels } } },
+    });
+  });
+
+  it("says that every problem has a fix", () => {
+    const { Problem } = openApiDocument().components?.schemas ?? {};
+    expect(Problem).toMatchObject({ required: expect.arrayContaining(["fix"]) as string[] });
+  });
+
   it("documents the query of the list as it is taken", () => {
     const parameters = openApiDocument().paths?.["/v1/runs"]?.get?.parameters;
     expect(parameters).toContainEqual(

@@ -63,6 +63,18 @@ describe("failures behind the edge", () => {
     expect(JSON.stringify(document)).not.toContain("10.0.0.1");
   });
 
+  it.each([
+    ["unknown_workflow", /Check the id/],
+    ["idempotency_conflict", /only where it is still wanted/],
+    ["input_invalid", /`errors`/],
+    ["too_large", /Send less/],
+    ["too_many_signals", /Retry-After/],
+  ] as const)("says what to do about %s where the refusal does not", async (name, fix) => {
+    expect((await problem(await failing(new GhoulsError(name, "in words")))).fix).toMatch(fix);
+    const told = await problem(await failing(new GhoulsError(name, "in words", { fix: "Do this." })));
+    expect(told.fix).toBe("Do this.");
+  });
+
   it("passes on the wait that the error names, as whole seconds", async () => {
     const response = await failing(new GhoulsError("admission_busy", "busy", { retryAfterSeconds: 2.5 }));
     expect(response.headers.get("retry-after")).toBe("3");

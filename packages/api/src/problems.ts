@@ -96,6 +96,22 @@ const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = {
   method_not_allowed: { status: 405, title: "Method not allowed" },
 };
 
+/** What to do where neither the code nor the refusal says more. */
+const FIXES: Readonly<Record<ProblemStatus, string>> = {
+  400: "Send one JSON document.",
+  401: "Send `Authorization: Bearer <token>` with a token that is known here.",
+  403: "Use a token that may do this; GET /v1/whoami tells what one may.",
+  404: "Check the id: what belongs to another tenant is absent too.",
+  405: "Use a method that the header Allow names.",
+  409: "Read what stands there now, and ask again only where it is still wanted.",
+  413: "Send less.",
+  415: "Send `Content-Type: application/json`.",
+  422: "Mend what `errors` names; /openapi.json has the form of every request.",
+  429: "Ask again after Retry-After.",
+  500: "Give the request id to the operator: the log has the rest.",
+  503: "Ask again after Retry-After.",
+};
+
 /** A refusal that only HTTP knows. */
 export class EdgeError extends Error {
   readonly code: ProblemCode;
@@ -130,7 +146,7 @@ export function problemOf(
   const kind = refusal === undefined ? INTERNAL : PROBLEMS[refusal.code];
   const code = kind === INTERNAL ? "internal" : (refusal?.code ?? "internal");
   const issues = refusal instanceof GhoulsError && kind !== INTERNAL ? refusal.issues : undefined;
-  const fix = kind.fix ?? refusal?.fix;
+  const fix = kind.fix ?? refusal?.fix ?? FIXES[kind.status];
   const retryAfter =
     kind.retryAfterSeconds === undefined
       ? undefined
@@ -141,7 +157,7 @@ export function problemOf(
       title: kind.title,
       status: kind.status,
       detail: kind.detail ?? refusal?.message ?? kind.title,
-      ...(fix === undefined ? {} : { fix }),
+      fix,
       requestId,
       ...(issues === undefined ? {} : { errors: issues.map(bounded) }),
     },

@@ -20,7 +20,8 @@ export const Problem = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string(),
-  fix: z.string().optional(),
+  /** What to do about it. */
+  fix: z.string(),
   requestId: z.string(),
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });

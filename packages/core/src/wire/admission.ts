@@ -25,9 +25,15 @@ export const Labels = z
     z
       .string()
       .max(200)
-      .refine((value) => !/\p{Cc}/u.test(value) && value.isWellFormed(), "has control characters"),
+      .refine((value) => !/\p{Cc}/u.test(value) && value.isWellFormed(), "has control characters")
+      .meta({ pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }),
   )
-  .refine((labels) => Object.keys(labels).length <= MAX_LABELS, `at most ${MAX_LABELS}`);
+  .refine((labels) => Object.keys(labels).length <= MAX_LABELS, `at most ${MAX_LABELS}`)
+  // For the document, which knows nothing of refinements.
+  .meta({
+    maxProperties: MAX_LABELS,
+    propertyNames: { type: "string", pattern: LABEL_KEY.source, maxLength: 63 },
+  });
 export type Labels = z.infer<typeof Labels>;
 
 export const RunRequest = z.strictObject({
