@@ -163,6 +163,26 @@ describe("every answer", () => {
     }
   });
 
+  it("takes a token from its header alone, and lets no page of another origin read or send", async () => {
+    const elsewhere = {
+      cookie: "token=operator; authorization=Bearer operator",
+      origin: "https://evil.example",
+    };
+    for (const path of ["/v1/runs", "/v1/runs?token=operator", "/v1/runs?access_token=operator"])
+      expect((await app(ask("GET", path, { token: null, headers: elsewhere }))).status).toBe(401);
+    const preflight = { ...elsewhere, "access-control-request-method": "POST" };
+    const answers = [
+      await app(ask("GET", "/v1/runs", { headers: elsewhere })),
+      await app(ask("OPTIONS", "/v1/runs", { token: null, headers: preflight })),
+      await app(ask("GET", "/healthz", { token: null, headers: elsewhere })),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 200]);
+    for (const { headers } of answers) {
+      const names = [...headers.keys()];
+      expect(names.filter((name) => name.startsWith("access-control-") || name === "set-cookie")).toEqual([]);
+    }
+  });
+
   it("answers HEAD without a body", async () => {
     const response = await app(ask("HEAD", "/healthz", { token: null }));
     expect([response.status, await response.text()]).toEqual([200, ""]);
