@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   copyFileSync,
@@ -100,6 +101,8 @@ function promisedFiles(value: unknown): string[] {
 }
 
 function main(): void {
+  // What the console's package publishes beside its code is built by a tool of its own.
+  execFileSync(process.execPath, [join(root, ".ci/build-console.ts"), "--if-older"], { stdio: "inherit" });
   const packages = publicPackages();
   // First, so that a build that fails leaves nothing that could be published.
   for (const { path } of packages) rmSync(join(path, "dist"), { recursive: true, force: true });

@@ -56,7 +56,7 @@ describe.skipIf(inject("emulator") === null)("deployed", () => {
       alarms: count("MetricAlarm"),
     }).toEqual({
       functions: 10,
-      routes: 34,
+      routes: 38,
       queues: 6,
       mappings: 3,
       steps: 2,
