@@ -121,7 +121,8 @@ describe("a server that", () => {
     const rows = await db.admin("select seq from ghouls.deliveries where run_id = $1", [run.runId]);
     expect(rows).toEqual([{ seq: 1 }]);
     const again = newRun({ idempotencyKey: run.idempotencyKey });
-    expect((await ledger.runs.admit([again], ADMIT)).size).toBe(0);
+    // Asked by one that is more patient: a busy machine is not what is looked at here.
+    expect((await open().runs.admit([again], ADMIT)).size).toBe(0);
   });
 });
 
