@@ -83,7 +83,11 @@ export function needs({ dependencies, optionalDependencies, peerDependencies }: 
 export function strangeFiles(paths: readonly string[]): string[] {
   const known =
     /^(package\.json|README\.md|RUNBOOK\.md|LICENSE|bin\/[\w-]+\.mjs|lib\/([\w-]+\/)*[\w-]+\.(js|d\.ts|json))$/;
-  return paths.filter((path) => !known.test(path) || /test|support|fixture/i.test(path));
+  // The console as it is served; the names of its files end in digests, which may say anything.
+  const served = /^site\/(assets\/)?[\w-]+\.(js|css|svg|html)$/;
+  return paths.filter(
+    (path) => !served.test(path) && (!known.test(path) || /test|support|fixture/i.test(path)),
+  );
 }
 
 /** Lines that name a place on the machine that built the package. */
