@@ -1,5 +1,5 @@
 import type { wire } from "@ghouls/core";
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { useClient } from "../session/gate.tsx";
 import { queryOf, type RunSearch } from "./search.ts";
@@ -81,7 +81,6 @@ function useLook(
       }),
     enabled,
     refetchInterval: LOOK_MS,
-    placeholderData: keepPreviousData,
   }).data;
 }
 
