@@ -18,11 +18,11 @@ export interface Tab {
   /** Errors of the page and its console, breaches of its policy, and requests that went elsewhere or failed. */
   readonly faults: readonly string[];
   /** Goes to another page within the console, as a deep link does. */
-  visit(path: string): Promise<void>;
+  readonly visit: (path: string) => Promise<void>;
   /** Serious and critical faults that axe finds. */
-  axe(): Promise<string[]>;
+  readonly axe: () => Promise<string[]>;
   /** Ends it. @throws where anything was wrong */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** As a text: the repository's types know no browser. */
