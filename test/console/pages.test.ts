@@ -48,6 +48,7 @@ async function seed(): Promise<Seeded> {
     [`/runs/${wild}?tab=live`, "answer"],
     [`/runs/${wild}?tab=data`, "Request"],
     [`/runs/${wild}?tab=containment`, "There is nothing to contain"],
+    [`/runs/${wild}?tab=evidence`, "Copies of its steps"],
     [`/runs/${failed}`, "step_failed"],
     [`/runs/${asking}`, "Look at the consent"],
     ["/consents?show=all", "Ship it"],

@@ -9,6 +9,7 @@ import { RunStatusPill } from "../parts/status.tsx";
 import { Actions } from "./actions.tsx";
 import { Bodies } from "./bodies.tsx";
 import { Containment } from "./containment.tsx";
+import { Evidence } from "./evidence.tsx";
 import { Head, Sentence } from "./head.tsx";
 import { LiveView } from "./live.tsx";
 import { RUN_TABS, type RunTab } from "./search.ts";
@@ -67,6 +68,7 @@ function Known({ run, error }: { run: wire.RunView; error: Error | null }) {
     live: () => <LiveView live={live} isOver={isOver} />,
     data: () => <Bodies run={run} />,
     containment: () => <Containment run={run} />,
+    evidence: () => <Evidence runId={run.runId} />,
   };
   return (
     <div className="page run-page">
@@ -113,4 +115,5 @@ const NAMES: Readonly<Record<RunTab, string>> = {
   live: "Live",
   data: "Request and result",
   containment: "Containment",
+  evidence: "Evidence",
 };
