@@ -97,7 +97,7 @@ function Told({ attempt }: { attempt: wire.AttemptView }) {
     <>
       {uncertain !== null && (
         <p className="note tone-person">
-          <strong>Nobody knows what became of it.</strong> <Shown text={uncertain} />
+          <strong>Nobody knows what became of it.</strong> <Shown text={uncertain} />.
           {nextLookAt !== null && (
             <>
               {" "}
